@@ -1,0 +1,44 @@
+# The commands of this repository; `make help` lists them.
+
+# Packages with goroutines and shared state: tested a second time under the race detector, with -short.
+RACE   := $(wildcard verbs srp miniport scsi/lun scsi/disk cmd)
+BENCH  ?= .
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test lint bench fmt vet race tools clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 18
+
+build: ## the programs, into build/, without cgo
+	CGO_ENABLED=0 go build ./...
+	@mkdir -p build
+	@if [ -d cmd ]; then CGO_ENABLED=0 go build -o build/ ./cmd/...; fi
+
+run: build ## the block device daemon with its embedded target, in the foreground
+	@exec build/srpd run --embedded
+
+test: tools lint build ## everything: lint, build, tests, tests under the race detector
+	go test -timeout 10m ./...
+	$(MAKE) --no-print-directory race
+
+race: ## the packages with concurrency, under the race detector
+	go test -race -short -timeout 15m $(RACE:%=./%/...)
+
+lint: fmt vet ## gofmt, go vet, levels, import directions
+
+fmt:
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || \
+	  { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
+
+vet:
+	go vet ./...
+
+bench: ## every benchmark, with allocations (BENCH=regexp narrows)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+tools: ## install (as root) or name the tools that tests need
+	@bash test/tools.sh
+
+clean: ## remove what was built
+	rm -rf build

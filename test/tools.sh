@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Names the standard tools that the tests talk to and this machine lacks, and installs them where it can: as
+# root on a system with apt. Elsewhere it lists what to install; a test that needs an absent tool then
+# skips and names it. With CI=true nothing may be absent, and nothing is skipped.
+set -euo pipefail
+PATH=$PATH:/usr/sbin:/sbin
+
+# What must work, and the Debian package that brings it.
+needs=(
+  "gcc            gcc"
+  "make           make"
+  "nbdinfo        libnbd-bin"
+  "nbdcopy        libnbd-bin"
+  "nbdkit         nbdkit"
+  "qemu-io        qemu-utils"
+  "qemu-img       qemu-utils"
+  "fio            fio"
+  "sg_inq         sg3-utils"
+  "sg_vpd         sg3-utils"
+  "tshark         tshark"
+  "mkfs.ext4      e2fsprogs"
+  "e2fsck         e2fsprogs"
+  "strace         strace"
+  "python3:nbd    python3-libnbd"
+  "file:/usr/include/stdlib.h             libc6-dev"
+  "file:/etc/ssl/certs/ca-certificates.crt  ca-certificates"
+)
+
+have() {
+  case $1 in
+    python3:*) /usr/bin/python3 -c "import ${1#*:}" 2>/dev/null ;;
+    file:*) [ -e "${1#*:}" ] ;;
+    *) command -v "$1" >/dev/null ;;
+  esac
+}
+
+# packages prints the packages whose tools are absent, each once.
+packages() {
+  local line what package
+  for line in "${needs[@]}"; do
+    read -r what package <<<"$line"
+    have "$what" || echo "$package"
+  done | sort -u
+}
+
+command -v go >/dev/null || { echo "test/tools.sh: no go command in PATH; go.mod names the version to install" >&2; exit 1; }
+
+missing=$(packages | xargs)
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  echo "installing: $missing"
+  export DEBIAN_FRONTEND=noninteractive
+  log=$(mktemp)
+  # shellcheck disable=SC2086 # one word a package
+  { apt-get -q update && apt-get -q install -y --no-install-recommends $missing; } >"$log" 2>&1 </dev/null || tail -n 20 "$log" >&2
+  rm -f "$log"
+  missing=$(packages | xargs)
+  [ -n "$missing" ] || exit 0
+fi
+
+echo "test/tools.sh: absent here: $missing" >&2
+echo "  as root on Debian:  apt-get install $missing" >&2
+if [ "${CI:-}" = true ]; then
+  exit 1
+fi
+echo "  tests that need them will skip" >&2
