@@ -1,0 +1,240 @@
+package dispatch_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"minisrp/verbs/dispatch"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func Example() {
+	p := dispatch.NewManual("example")
+	var d dispatch.DPC
+	d.Init(p, func(f *dispatch.Frame) { fmt.Println("completed") })
+
+	var f dispatch.Frame
+	p.Raise(&f)
+	d.Queue(&f)
+	fmt.Println("started")
+	f.Lower()
+	// Output:
+	// started
+	// completed
+}
+
+// A DPC that is queued twice before it runs, runs once.
+func TestDPCCoalesces(t *testing.T) {
+	p := dispatch.NewManual("p")
+	n := 0
+	var d dispatch.DPC
+	d.Init(p, func(*dispatch.Frame) { n++ })
+	d.Post()
+	d.Post()
+	p.RunUntilIdle()
+	if n != 1 {
+		t.Fatalf("ran %d times, queued twice before it ran", n)
+	}
+	d.Post()
+	p.RunUntilIdle()
+	if n != 2 {
+		t.Fatalf("ran %d times after it was queued again", n)
+	}
+}
+
+// What is queued from within a DPC runs after it, not inside it.
+func TestDPCNeverNests(t *testing.T) {
+	p := dispatch.NewManual("p")
+	depth, most, left := 0, 0, 1000
+	var d dispatch.DPC
+	d.Init(p, func(f *dispatch.Frame) {
+		depth++
+		most = max(most, depth)
+		if left--; left > 0 {
+			d.Queue(f)
+		}
+		depth--
+	})
+	d.Post()
+	p.RunUntilIdle()
+	if most != 1 || left != 0 {
+		t.Fatalf("depth %d, %d left", most, left)
+	}
+}
+
+// DPCs run in the order in which they were queued.
+func TestQueueOrder(t *testing.T) {
+	p := dispatch.NewManual("p")
+	var got []int
+	ds := make([]dispatch.DPC, 100)
+	for i := range ds {
+		ds[i].Init(p, func(*dispatch.Frame) { got = append(got, i) })
+	}
+	for i := range ds {
+		ds[i].Post()
+	}
+	p.RunUntilIdle()
+	for i, g := range got {
+		if i != g {
+			t.Fatalf("place %d ran DPC %d", i, g)
+		}
+	}
+}
+
+func TestTimersInOrderAndCancelled(t *testing.T) {
+	p := dispatch.NewManual("p")
+	var got []time.Duration
+	ts := make([]dispatch.Timer, 5)
+	for i, d := range []time.Duration{30, 10, 20, 10, 40} {
+		ts[i].Init(p, func(f *dispatch.Frame) { got = append(got, f.Now()) })
+		var f dispatch.Frame
+		p.Raise(&f)
+		ts[i].Arm(&f, d*time.Millisecond)
+		f.Lower()
+	}
+	var f dispatch.Frame
+	p.Raise(&f)
+	if !ts[2].Cancel(&f) || ts[2].Cancel(&f) {
+		t.Error("cancel of an armed timer, then of a cancelled one, want true, false")
+	}
+	ts[0].Arm(&f, 5*time.Millisecond) // armed again, earlier
+	f.Lower()
+	p.Advance(time.Second)
+	want := []time.Duration{5, 10, 10, 40}
+	if len(got) != len(want) {
+		t.Fatalf("fired at %v", got)
+	}
+	for i := range want {
+		if got[i] != want[i]*time.Millisecond {
+			t.Fatalf("fired at %v, want %v ms", got, want)
+		}
+	}
+}
+
+// A timer of a processor with a goroutine fires at its deadline on the injected clock.
+func TestTimerOnGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := dispatch.New("p")
+		defer p.Close()
+		start := time.Now()
+		fired := make(chan time.Duration, 1)
+		var tm dispatch.Timer
+		tm.Init(p, func(*dispatch.Frame) { fired <- time.Since(start) })
+		var f dispatch.Frame
+		p.Raise(&f)
+		tm.Arm(&f, 10*time.Second)
+		tm.Arm(&f, 3*time.Second)
+		f.Lower()
+		if d := <-fired; d != 3*time.Second {
+			t.Fatalf("fired after %v", d)
+		}
+	})
+}
+
+// A budget that ends passes the rest to the processor's goroutine: all of it runs.
+func TestHandOff(t *testing.T) {
+	p := dispatch.New("p", dispatch.WithBudget(64, time.Hour))
+	var ran atomic.Int64
+	done := make(chan struct{})
+	const n = 10000
+	ds := make([]dispatch.DPC, n)
+	var f dispatch.Frame
+	p.Raise(&f)
+	for i := range ds {
+		ds[i].Init(p, func(*dispatch.Frame) {
+			if ran.Add(1) == n {
+				close(done)
+			}
+		})
+		ds[i].Queue(&f)
+	}
+	f.Lower()
+	<-done
+	p.Raise(&f)
+	if s := p.Stats(&f); f.On(p) && s.Handoffs == 0 {
+		t.Errorf("no hand-over in %d DPCs with a budget of 64", n)
+	}
+	f.Lower()
+	p.Close()
+}
+
+func TestRaiseTwicePanics(t *testing.T) {
+	p := dispatch.NewManual("p")
+	var f dispatch.Frame
+	p.Raise(&f)
+	defer func() {
+		if recover() == nil {
+			t.Fatal("a frame was raised twice")
+		}
+	}()
+	p.Raise(&f)
+}
+
+// A round of Raise, Queue and Lower allocates nothing, also through an interface.
+func TestNoAllocation(t *testing.T) {
+	p := dispatch.NewManual("p")
+	var d dispatch.DPC
+	var q interface{ Queue(*dispatch.Frame) } = &d
+	d.Init(p, func(*dispatch.Frame) {})
+	f := new(dispatch.Frame)
+	if n := testing.AllocsPerRun(1000, func() {
+		p.Raise(f)
+		q.Queue(f)
+		f.Lower()
+	}); n != 0 {
+		t.Fatalf("%v allocations a round", n)
+	}
+}
+
+func TestWorkerRunsEverythingAndEnds(t *testing.T) {
+	w := dispatch.NewWorker(3)
+	var ran atomic.Int64
+	items := make([]dispatch.Work, 500)
+	for i := range items {
+		items[i].Init(func(context.Context) { ran.Add(1) })
+		w.Queue(&items[i])
+	}
+	w.Close()
+	if ran.Load() != 500 {
+		t.Fatalf("%d of 500 ran", ran.Load())
+	}
+}
+
+// One goroutine keeps the order.
+func TestWorkerOrder(t *testing.T) {
+	w := dispatch.NewWorker(1)
+	var got []int
+	items := make([]dispatch.Work, 200)
+	for i := range items {
+		items[i].Init(func(context.Context) { got = append(got, i) })
+	}
+	for i := range items {
+		w.Queue(&items[i])
+	}
+	w.Close()
+	for i, g := range got {
+		if i != g {
+			t.Fatalf("place %d: item %d", i, g)
+		}
+	}
+}
+
+func BenchmarkRaiseQueueLower(b *testing.B) {
+	p := dispatch.NewManual("p")
+	var d dispatch.DPC
+	d.Init(p, func(*dispatch.Frame) {})
+	f := new(dispatch.Frame)
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Raise(f)
+		d.Queue(f)
+		f.Lower()
+	}
+}

@@ -1,0 +1,70 @@
+package dispatch
+
+import "sync/atomic"
+
+// Func runs at Dispatch on a processor that the frame owns.
+//
+//level:dispatch
+type Func func(f *Frame)
+
+// DPC is a deferred call: a function that its processor runs once for each time
+// it is queued, and at most once for all the times it is queued before it runs.
+//
+// Ownership: part of the object that it serves. It may be queued by anyone and
+// is run by the owner of its processor; it must not be freed or initialised again
+// while queued. Within its function it may be queued again.
+type DPC struct {
+	next   *DPC
+	queued atomic.Bool
+	p      *Processor
+	fn     Func
+}
+
+// Init binds d to its processor and function. It is called once, before the
+// first Queue.
+func (d *DPC) Init(p *Processor, fn Func) { d.p, d.fn = p, fn }
+
+// Processor returns the processor that Init named.
+func (d *DPC) Processor() *Processor { return d.p }
+
+// Queue leaves d for its processor: it runs when the frame is lowered, or when
+// whoever owns the processor comes to it; never inside the call. Level: Dispatch.
+func (d *DPC) Queue(f *Frame) {
+	if d.push() && f.p != d.p {
+		d.p.kick()
+	}
+}
+
+// Post is Queue for callers that have no frame: workers, timers of the runtime,
+// Passive code. It does not wait and may be called at both levels.
+func (d *DPC) Post() {
+	if d.push() {
+		d.p.kick()
+	}
+}
+
+// push appends d unless it is queued already.
+func (d *DPC) push() bool {
+	d.p.at(pointPush)
+	if d.queued.Load() || !d.queued.CompareAndSwap(false, true) {
+		return false
+	}
+	d.p.queue.push(d)
+	return true
+}
+
+func (d *DPC) nextLink() **DPC { return &d.next }
+
+// list is an intrusive FIFO of DPCs.
+type list struct{ head, tail *DPC }
+
+func (l *list) empty() bool { return l.head == nil }
+
+func (l *list) pop() *DPC {
+	d := l.head
+	if l.head = d.next; l.head == nil {
+		l.tail = nil
+	}
+	d.next = nil
+	return d
+}

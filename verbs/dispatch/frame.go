@@ -1,0 +1,49 @@
+package dispatch
+
+import "time"
+
+// Frame is the evidence that its holder runs at Dispatch. Functions at Dispatch
+// take it first and hand it on; none keeps it.
+//
+// Ownership: storage of the goroutine that raised it, valid from Raise to Lower.
+// The zero value is ready for Raise.
+type Frame struct {
+	p     *Processor
+	owns  bool // p's drain flag is held by this frame
+	fresh bool // now is valid for this batch
+	now   time.Duration
+}
+
+// Processor returns the processor that the frame was raised on.
+func (f *Frame) Processor() *Processor { return f.p }
+
+// On reports whether the frame owns p: only then may state that p serialises be
+// touched at once. If not, queue a DPC. Level: Dispatch.
+func (f *Frame) On(p *Processor) bool { return f.owns && f.p == p }
+
+// Now returns the processor's monotonic clock, read at most once a batch.
+// Level: Dispatch.
+func (f *Frame) Now() time.Duration {
+	if !f.fresh {
+		f.now, f.fresh = f.p.clock(), true
+	}
+	return f.now
+}
+
+// Lower leaves Dispatch and drains on the way out, so that what was started
+// since Raise completes here if it can. When another goroutine owns the
+// processor, that one runs it.
+//
+//level:passive
+func (f *Frame) Lower() {
+	p := f.p
+	if !f.owns {
+		if p.queue.empty() || !p.take() {
+			f.p = nil
+			return
+		}
+		f.owns = true
+	}
+	p.drain(f)
+	f.p, f.owns = nil, false
+}

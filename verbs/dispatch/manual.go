@@ -1,0 +1,51 @@
+package dispatch
+
+import "time"
+
+// manualClock stands still until it is moved.
+type manualClock struct{ now time.Duration }
+
+// NewManual makes a processor without a goroutine, on a clock that stands at 0.
+// RunUntilIdle and Advance drive it, from one goroutine.
+func NewManual(name string, opts ...Option) *Processor {
+	c := &manualClock{}
+	p := newProcessor(name, func() time.Duration { return c.now }, opts)
+	p.manual = c
+	return p
+}
+
+// RunUntilIdle runs what is queued, and what that queues, until nothing is left.
+// Timers fire only by Advance.
+//
+//level:passive
+func (p *Processor) RunUntilIdle() {
+	for !p.queue.empty() {
+		var f Frame
+		p.Raise(&f)
+		f.Lower()
+	}
+}
+
+// Advance moves the clock on by d, stopping at each timer on the way and running
+// until idle there. It also runs what was queued before.
+//
+//level:passive
+func (p *Processor) Advance(d time.Duration) {
+	p.RunUntilIdle()
+	end := p.manual.now + d
+	for t := p.timers.head; t != nil && t.deadline <= end; t = p.timers.head {
+		p.manual.now = max(p.manual.now, t.deadline)
+		p.timerDPC.Post()
+		p.RunUntilIdle()
+	}
+	p.manual.now = end
+}
+
+// NextTimer returns how far the earliest timer of a manual processor is away, and
+// false when none is armed.
+func (p *Processor) NextTimer() (time.Duration, bool) {
+	if t := p.timers.head; t != nil {
+		return max(0, t.deadline-p.manual.now), true
+	}
+	return 0, false
+}

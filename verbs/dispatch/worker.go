@@ -1,0 +1,125 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// WorkFunc runs at Passive on a goroutine of a Worker. ctx ends when the worker is
+// closed.
+//
+//level:passive
+type WorkFunc func(ctx context.Context)
+
+// Work is a call that needs thread context, left by code that may not wait.
+//
+// Ownership: part of the object that it serves; referenced by the worker while
+// queued. Within its function it may be queued again.
+type Work struct {
+	next   *Work
+	queued atomic.Bool
+	fn     WorkFunc
+}
+
+// Init sets the function. It is called once, before the first Queue.
+func (w *Work) Init(fn WorkFunc) { w.fn = fn }
+
+func (w *Work) nextLink() **Work { return &w.next }
+
+// Worker runs Work on goroutines of its own.
+//
+// Ownership: NewWorker starts the goroutines, Close ends them and waits.
+type Worker struct {
+	incoming stack[Work, *Work]
+	wake     chan struct{} // capacity: one for each goroutine
+	ctx      context.Context
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+
+	mu    sync.Mutex // guards ready; taken at Passive only
+	ready struct{ head, tail *Work }
+}
+
+// NewWorker starts n goroutines (1 or more). Items are begun in the order they
+// were queued; with n = 1 they also end in it.
+func NewWorker(n int) *Worker {
+	w := &Worker{wake: make(chan struct{}, n)}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	for range n {
+		w.wg.Go(w.loop)
+	}
+	return w
+}
+
+// Queue leaves an item for the worker and reports whether it was not queued
+// already. It does not wait and may be called at both levels.
+func (w *Worker) Queue(k *Work) bool {
+	if !k.queued.CompareAndSwap(false, true) {
+		return false
+	}
+	w.incoming.push(k)
+	w.wakeOne()
+	return true
+}
+
+func (w *Worker) wakeOne() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close runs what is queued, ends the goroutines and waits for them. Nothing may
+// be queued from outside the worker's own items after it.
+//
+//level:passive
+func (w *Worker) Close() {
+	w.cancel()
+	w.wg.Wait()
+}
+
+func (w *Worker) loop() {
+	for {
+		for k := w.pop(); k != nil; k = w.pop() {
+			k.queued.Store(false)
+			k.fn(w.ctx)
+		}
+		select {
+		case <-w.wake:
+		case <-w.ctx.Done():
+			if k := w.pop(); k == nil {
+				return
+			} else {
+				k.queued.Store(false)
+				k.fn(w.ctx)
+			}
+		}
+	}
+}
+
+// pop returns the oldest item, and wakes another goroutine when more are left.
+func (w *Worker) pop() *Work {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.incoming.empty() {
+		h, t := w.incoming.take()
+		if w.ready.tail == nil {
+			w.ready.head = h
+		} else {
+			w.ready.tail.next = h
+		}
+		w.ready.tail = t
+	}
+	k := w.ready.head
+	if k == nil {
+		return nil
+	}
+	if w.ready.head = k.next; w.ready.head == nil {
+		w.ready.tail = nil
+	} else {
+		w.wakeOne()
+	}
+	k.next = nil
+	return k
+}
