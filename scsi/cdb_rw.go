@@ -1,0 +1,179 @@
+package scsi
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// RW is a READ or WRITE of any CDB size (SBC-4 5.15–5.18, 5.40–5.43).
+type RW struct {
+	Write   bool   // WRITE, otherwise READ
+	FUA     bool   // FORCE UNIT ACCESS: read from, or write through to, the medium
+	DPO     bool   // DISABLE PAGE OUT: caching the blocks is not worth while
+	Protect uint8  // RDPROTECT or WRPROTECT, 0–7; 0 means no protection information is transferred
+	Group   uint8  // GROUP NUMBER, 0–63
+	LBA     uint64 // first logical block
+	Blocks  uint32 // TRANSFER LENGTH in logical blocks; zero transfers nothing
+}
+
+var (
+	errRWShort   = shortError("READ or WRITE CDB")
+	errRWOpcode  = formatError("not a READ or WRITE CDB")
+	errRWRange   = rangeError("READ or WRITE")
+	errRWSize    = rangeError("CDB size of READ or WRITE, want 6, 10, 12 or 16")
+	rwReadCodes  = [4]Opcode{OpRead6, OpRead10, OpRead12, OpRead16}
+	rwWriteCodes = [4]Opcode{OpWrite6, OpWrite10, OpWrite12, OpWrite16}
+)
+
+// Put writes the smallest CDB that says r, of 10 bytes or else 16, and returns its length. The bytes
+// of cdb behind it become zero. READ(6) and WRITE(6) are never chosen: they cannot say FUA, and zero
+// means 256 there. Bits of Protect and Group beyond their fields are dropped.
+func (r *RW) Put(cdb *CDB) int {
+	if r.LBA <= math.MaxUint32 && r.Blocks <= math.MaxUint16 {
+		r.put10(cdb)
+		return 10
+	}
+	r.put16(cdb)
+	return 16
+}
+
+// PutSize writes r as a CDB of the given size (6, 10, 12 or 16 bytes), for a logical unit that lacks
+// the others. Errors: ErrRange when r does not fit that size, or size is none of these; cdb is then
+// unchanged. READ(6) and WRITE(6) carry 1–256 blocks and none of the flags.
+func (r *RW) PutSize(cdb *CDB, size int) error {
+	switch size {
+	case 6:
+		if r.LBA > 0x1fffff || r.Blocks == 0 || r.Blocks > 256 || r.FUA || r.DPO || r.Protect != 0 || r.Group != 0 {
+			return errRWRange
+		}
+		*cdb = CDB{0: byte(r.op(0)), 1: byte(r.LBA >> 16), 2: byte(r.LBA >> 8), 3: byte(r.LBA), 4: byte(r.Blocks)}
+	case 10:
+		if r.LBA > math.MaxUint32 || r.Blocks > math.MaxUint16 {
+			return errRWRange
+		}
+		r.put10(cdb)
+	case 12:
+		if r.LBA > math.MaxUint32 {
+			return errRWRange
+		}
+		*cdb = CDB{0: byte(r.op(2)), 1: r.flags(), 10: r.Group & 0x3f}
+		binary.BigEndian.PutUint32(cdb[2:6], uint32(r.LBA))
+		binary.BigEndian.PutUint32(cdb[6:10], r.Blocks)
+	case 16:
+		r.put16(cdb)
+	default:
+		return errRWSize
+	}
+	return nil
+}
+
+func (r *RW) put10(cdb *CDB) {
+	*cdb = CDB{0: byte(r.op(1)), 1: r.flags(), 6: r.Group & 0x3f}
+	binary.BigEndian.PutUint32(cdb[2:6], uint32(r.LBA))
+	binary.BigEndian.PutUint16(cdb[7:9], uint16(r.Blocks))
+}
+
+func (r *RW) put16(cdb *CDB) {
+	*cdb = CDB{0: byte(r.op(3)), 1: r.flags(), 14: r.Group & 0x3f}
+	binary.BigEndian.PutUint64(cdb[2:10], r.LBA)
+	binary.BigEndian.PutUint32(cdb[10:14], r.Blocks)
+}
+
+func (r *RW) op(size int) Opcode {
+	if r.Write {
+		return rwWriteCodes[size&3]
+	}
+	return rwReadCodes[size&3]
+}
+
+func (r *RW) flags() byte {
+	return r.Protect<<5 | bit(r.DPO, 4) | bit(r.FUA, 3)
+}
+
+// IsRW says whether op is a READ or WRITE that ParseRW understands.
+func IsRW(op Opcode) bool {
+	switch op {
+	case OpRead6, OpRead10, OpRead12, OpRead16, OpWrite6, OpWrite10, OpWrite12, OpWrite16:
+		return true
+	}
+	return false
+}
+
+// ParseRW decodes a READ or WRITE CDB of any size. A transfer length of 0 in a 6 byte CDB becomes 256
+// blocks. Whether the blocks exist is the caller's to check. Errors: ErrFormat for another operation
+// code, ErrShort for a cut CDB.
+func ParseRW(cdb []byte) (r RW, err error) {
+	if len(cdb) < 6 {
+		return RW{}, errRWShort
+	}
+	op := Opcode(cdb[0])
+	switch op {
+	case OpWrite6, OpWrite10, OpWrite12, OpWrite16:
+		r.Write = true
+	case OpRead6, OpRead10, OpRead12, OpRead16:
+	default:
+		return RW{}, errRWOpcode
+	}
+	if op == OpRead6 || op == OpWrite6 {
+		r.LBA = uint64(cdb[1]&0x1f)<<16 | uint64(cdb[2])<<8 | uint64(cdb[3])
+		r.Blocks = uint32(cdb[4])
+		if r.Blocks == 0 {
+			r.Blocks = 256
+		}
+		return r, nil
+	}
+	r.Protect, r.DPO, r.FUA = cdb[1]>>5, cdb[1]&0x10 != 0, cdb[1]&0x08 != 0
+	switch op {
+	case OpRead10, OpWrite10:
+		if len(cdb) < 10 {
+			return RW{}, errRWShort
+		}
+		r.LBA = uint64(binary.BigEndian.Uint32(cdb[2:6]))
+		r.Group = cdb[6] & 0x3f
+		r.Blocks = uint32(binary.BigEndian.Uint16(cdb[7:9]))
+	case OpRead12, OpWrite12:
+		if len(cdb) < 12 {
+			return RW{}, errRWShort
+		}
+		r.LBA = uint64(binary.BigEndian.Uint32(cdb[2:6]))
+		r.Blocks = binary.BigEndian.Uint32(cdb[6:10])
+		r.Group = cdb[10] & 0x3f
+	default:
+		if len(cdb) < 16 {
+			return RW{}, errRWShort
+		}
+		r.LBA = binary.BigEndian.Uint64(cdb[2:10])
+		r.Blocks = binary.BigEndian.Uint32(cdb[10:14])
+		r.Group = cdb[14] & 0x3f
+	}
+	return r, nil
+}
+
+// Field offsets a device server points at in its sense data when it refuses a READ or WRITE.
+const (
+	FieldRWFlags = 1 // RDPROTECT, WRPROTECT, DPO, FUA
+	FieldRWLBA   = 2 // LOGICAL BLOCK ADDRESS of the 10, 12 and 16 byte CDBs
+)
+
+// RWLengthField returns the offset of the TRANSFER LENGTH field for op, zero when op is not a READ or
+// WRITE.
+func RWLengthField(op Opcode) int {
+	switch op {
+	case OpRead6, OpWrite6:
+		return 4
+	case OpRead10, OpWrite10:
+		return 7
+	case OpRead12, OpWrite12:
+		return 6
+	case OpRead16, OpWrite16:
+		return 10
+	}
+	return 0
+}
+
+func bit(set bool, n uint) byte {
+	if set {
+		return 1 << n
+	}
+	return 0
+}
