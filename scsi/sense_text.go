@@ -59,7 +59,6 @@ const (
 	ASCGuardCheck               ASC = 0x1001
 	ASCApplicationTagCheck      ASC = 0x1002
 	ASCReferenceTagCheck        ASC = 0x1003
-	ASCThinSoftThreshold            = ASCThinThreshold
 )
 
 // MakeASC joins an additional sense code and its qualifier.

@@ -1,0 +1,92 @@
+package scsi
+
+import "math/bits"
+
+// Command describes a command that this package encodes: which bits of its CDB mean something.
+type Command struct {
+	Opcode           Opcode
+	HasServiceAction bool
+	ServiceAction    uint16
+	Length           int // of the CDB in bytes
+	Usage            CDB // CDB usage data (SPC-5 6.34.3); bytes from Length on are zero
+}
+
+// LookupCommand returns the command with this operation code, and service action where the operation code
+// has them. Its usage data is that of a disk without protection information, anchored blocks and
+// NACA: those bits are clear. Known are the commands this package has a type for; false for any other.
+func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
+	c := Command{Opcode: op}
+	c.Length, _ = CDBLength([]byte{byte(op)})
+	switch op {
+	case OpTestUnitReady:
+		c.Usage = CDB{}
+	case OpRequestSense:
+		c.Usage = CDB{1: 0x01, 4: 0xff}
+	case OpInquiry:
+		c.Usage = CDB{1: 0x01, 2: 0xff, 3: 0xff, 4: 0xff}
+	case OpModeSense6:
+		c.Usage = CDB{1: 0x08, 2: 0xff, 3: 0xff, 4: 0xff}
+	case OpModeSense10:
+		c.Usage = CDB{1: 0x18, 2: 0xff, 3: 0xff, 7: 0xff, 8: 0xff}
+	case OpReadCapacity10:
+		c.Usage = CDB{}
+	case OpReportLUNs:
+		c.Usage = CDB{2: 0xff, 6: 0xff, 7: 0xff, 8: 0xff, 9: 0xff}
+	case OpRead6, OpWrite6:
+		c.Usage = CDB{1: 0x1f, 2: 0xff, 3: 0xff, 4: 0xff}
+	case OpRead10, OpWrite10:
+		c.Usage = usage10(0x18)
+	case OpRead12, OpWrite12:
+		c.Usage = CDB{1: 0x18, 2: 0xff, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xff, 9: 0xff, 10: 0x3f}
+	case OpRead16, OpWrite16:
+		c.Usage = usage16(0x18)
+	case OpSynchronizeCache:
+		c.Usage = usage10(0x02)
+	case OpSyncCache16:
+		c.Usage = usage16(0x02)
+	case OpWriteSame10:
+		c.Usage = usage10(0x08)
+	case OpWriteSame16:
+		c.Usage = usage16(0x09)
+	case OpUnmap:
+		c.Usage = CDB{6: 0x3f, 7: 0xff, 8: 0xff}
+	case OpServiceActionIn:
+		if serviceAction != SAReadCapacity16 {
+			return Command{}, false
+		}
+		c.HasServiceAction, c.ServiceAction = true, serviceAction
+		c.Usage = CDB{1: byte(serviceAction), 10: 0xff, 11: 0xff, 12: 0xff, 13: 0xff}
+	case OpMaintenanceIn:
+		if serviceAction != SAReportSupportedOps {
+			return Command{}, false
+		}
+		c.HasServiceAction, c.ServiceAction = true, serviceAction
+		c.Usage = CDB{1: byte(serviceAction), 2: 0x87, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xff, 9: 0xff}
+	default:
+		return Command{}, false
+	}
+	c.Usage[0] = byte(op)
+	return c, true
+}
+
+func usage10(flags byte) CDB {
+	return CDB{1: flags, 2: 0xff, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0x3f, 7: 0xff, 8: 0xff}
+}
+
+func usage16(flags byte) CDB {
+	return CDB{1: flags, 2: 0xff, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xff, 9: 0xff,
+		10: 0xff, 11: 0xff, 12: 0xff, 13: 0xff, 14: 0x3f}
+}
+
+// Refused returns the first bit set in cdb that the command does not evaluate, which a device server may
+// refuse with ASCInvalidFieldInCDB and this field pointer; false where there is none. A cdb shorter than
+// the command is compared as far as it goes.
+func (c *Command) Refused(cdb []byte) (p FieldPointer, found bool) {
+	n := min(len(cdb), c.Length, CDBSize)
+	for i := 1; i < n; i++ {
+		if extra := cdb[i] &^ c.Usage[i]; extra != 0 {
+			return FieldPointer{Byte: uint16(i), Bit: int8(bits.Len8(extra) - 1)}, true
+		}
+	}
+	return FieldPointer{}, false
+}
