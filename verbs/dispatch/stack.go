@@ -5,6 +5,8 @@ import "sync/atomic"
 // linked is an item that carries its own link.
 type linked[T any] interface {
 	*T
+
+	//level:dispatch
 	nextLink() **T
 }
 
