@@ -136,7 +136,8 @@ func samples() []sample {
 		{"command, partial table out", cmd(cdb, srp.IndirectBuffer(srp.Desc{Addr: 0x5000, RKey: 0xc3, Len: 4096}, two, 1<<20), none),
 			"02 00 000000 20 02 00 " + head + " 00 " + cdbHex + "0000000000005000 000000c3 00001000 00100000" +
 				"0000000000002000 000000b2 00000300 0000000000009000 000000b2 00000010"},
-		{"command, table not in the IU, and direct in", cmd(cdb, srp.IndirectBuffer(srp.Desc{Addr: 0x5000, RKey: 0xc3, Len: 4096}, nil, 1<<20), srp.DirectBuffer(in)),
+		{"command, table not in the IU, and direct in",
+			cmd(cdb, srp.IndirectBuffer(srp.Desc{Addr: 0x5000, RKey: 0xc3, Len: 4096}, nil, 1<<20), srp.DirectBuffer(in)),
 			"02 00 000000 21 00 00 " + head + " 00 " + cdbHex + "0000000000005000 000000c3 00001000 00100000" +
 				"0000000000002000 000000b2 00000300"},
 		{"command, 32-byte CDB, direct in", cmd(cdb32, none, srp.DirectBuffer(in)),

@@ -43,7 +43,8 @@ func TestEveryValueHasItsText(t *testing.T) {
 					t.Errorf("%T: %d and %d are both %q", c.text(i), i, other, words)
 				}
 				seen[words] = i
-			} else if n := fmt.Sprintf(c.number, i); !strings.Contains(text, n) && !strings.Contains(text, fmt.Sprintf(c.number, 0x10000+i)) {
+			} else if !strings.Contains(text, fmt.Sprintf(c.number, i)) &&
+				!strings.Contains(text, fmt.Sprintf(c.number, 0x10000+i)) {
 				t.Errorf("%T %d: %q has no number", c.text(i), i, text)
 			}
 		}
