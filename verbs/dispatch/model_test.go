@@ -34,7 +34,7 @@ type actor struct {
 func newModel(t *testing.T, dpcs, budget int) *model {
 	m := &model{t: t, dpcs: make([]DPC, dpcs), queued: make([]int, dpcs), ran: make([]int, dpcs), dirty: make([]bool, dpcs)}
 	m.p = NewManual("model", WithBudget(budget, 1<<62))
-	m.p.wake = make(chan struct{}, 1)
+	m.p.served = true
 	m.p.trace = func(point) { m.cur.yield(struct{}{}) }
 	for i := range m.dpcs {
 		m.dpcs[i].Init(m.p, func(f *Frame) {

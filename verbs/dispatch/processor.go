@@ -16,6 +16,7 @@ type Processor struct {
 	name   string
 	clock  clockFunc
 	manual *manualClock
+	served bool // there is a goroutine to pass the flag to
 	items  int
 	time   time.Duration
 
@@ -76,6 +77,7 @@ func New(name string, opts ...Option) *Processor {
 		//level:allow std: the clock itself, which frames read once a batch
 		return time.Since(base)
 	}, opts)
+	p.served = true
 	p.wake = make(chan struct{}, 1)
 	p.quit = make(chan struct{})
 	p.done = make(chan struct{})
@@ -174,7 +176,7 @@ func (p *Processor) drain(f *Frame) {
 		d := p.pending.pop()
 		d.queued.Store(false)
 		p.stats.Items++
-		d.fn(f)
+		d.r.RunDPC(f)
 		if left--; left%timeCheckEvery == 0 {
 			f.fresh = false
 			if started == 0 {
@@ -193,7 +195,7 @@ func (p *Processor) drain(f *Frame) {
 // handOff passes the held flag to the processor's goroutine. It reports false
 // when there is nobody to pass it to or nothing left to pass.
 func (p *Processor) handOff() bool {
-	if p.wake == nil || p.pending.empty() && p.queue.empty() {
+	if !p.served || p.pending.empty() && p.queue.empty() {
 		return false
 	}
 	p.stats.Handoffs++

@@ -12,6 +12,15 @@ import (
 //level:passive
 type WorkFunc func(ctx context.Context)
 
+// RunWork calls fn.
+func (fn WorkFunc) RunWork(ctx context.Context) { fn(ctx) }
+
+// WorkRunner is an object that is its own item of work.
+type WorkRunner interface {
+	// RunWork runs on a goroutine of the worker.
+	RunWork(ctx context.Context)
+}
+
 // Work is a call that needs thread context, left by code that may not wait.
 //
 // Ownership: part of the object that it serves; referenced by the worker while
@@ -19,11 +28,14 @@ type WorkFunc func(ctx context.Context)
 type Work struct {
 	next   *Work
 	queued atomic.Bool
-	fn     WorkFunc
+	r      WorkRunner
 }
 
 // Init sets the function. It is called once, before the first Queue.
-func (w *Work) Init(fn WorkFunc) { w.fn = fn }
+func (w *Work) Init(fn WorkFunc) { w.r = fn }
+
+// InitRunner is Init with an object in place of a function.
+func (w *Work) InitRunner(r WorkRunner) { w.r = r }
 
 func (w *Work) nextLink() **Work { return &w.next }
 
@@ -83,7 +95,7 @@ func (w *Worker) loop() {
 	for {
 		for k := w.pop(); k != nil; k = w.pop() {
 			k.queued.Store(false)
-			k.fn(w.ctx)
+			k.r.RunWork(w.ctx)
 		}
 		select {
 		case <-w.wake:
@@ -92,7 +104,7 @@ func (w *Worker) loop() {
 				return
 			} else {
 				k.queued.Store(false)
-				k.fn(w.ctx)
+				k.r.RunWork(w.ctx)
 			}
 		}
 	}
