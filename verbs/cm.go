@@ -80,19 +80,12 @@ func (qp *QP) Connect(op *Op[ConnectReply], attr *ConnectAttr) {
 		err = invalid("%d bytes of private data; at most %d fit", len(attr.Private), most)
 	case attr.RetryCount > 7 || attr.RNRRetry > 7:
 		err = invalid("retry counts %d and %d; want 0 to 7", attr.RetryCount, attr.RNRRetry)
-	default:
-		err = qp.adopt()
 	}
-	if err != nil {
-		op.fail(qp.proc, opError("connect", attr.Address.String(), err))
-		return
-	}
-	op.start(qp.dev.worker, qp.proc, qp, attr)
+	op.start(qp.dev, qp.proc, qp, attr, holds{&qp.node}, "connect", err)
 }
 
 func (attr *ConnectAttr) perform(ctx context.Context, on any, op *Op[ConnectReply]) (r ConnectReply, err error, now bool) {
 	qp := on.(*QP)
-	defer qp.drop()
 	if !qp.connecting.CompareAndSwap(nil, op) {
 		return r, opError("connect", attr.Address.String(), ErrState), true
 	}
@@ -120,18 +113,13 @@ func (qp *QP) ConnectFailed(err error) {
 // Disconnect ends the connection: both QPs go to the Error state and flush. It
 // completes when the peer has answered or cannot. Level: both. Errors: ErrClosed.
 func (qp *QP) Disconnect(op *Op[None]) {
-	if err := qp.adopt(); err != nil {
-		op.fail(qp.proc, opError("disconnect", qp.dev.attr.Name, err))
-		return
-	}
-	op.start(qp.dev.worker, qp.proc, qp, disconnectTask{})
+	op.start(qp.dev, qp.proc, qp, disconnectTask{}, holds{&qp.node}, "disconnect", nil)
 }
 
 type disconnectTask struct{}
 
 func (disconnectTask) perform(ctx context.Context, on any, op *Op[None]) (n None, err error, now bool) {
 	qp := on.(*QP)
-	defer qp.drop()
 	if !qp.disconnecting.CompareAndSwap(nil, op) {
 		return n, opError("disconnect", qp.dev.attr.Name, ErrState), true
 	}
@@ -177,26 +165,20 @@ func (d *Device) Listen(op *Op[*Listener], attr *ListenAttr) {
 		proc, err = d.proc, invalid("a listener without a processor")
 	case attr.Request == nil:
 		err = invalid("a listener without a request function")
-	default:
-		err = d.adopt()
 	}
-	if err != nil {
-		op.fail(proc, opError("listen on", attr.Address.String(), err))
-		return
-	}
-	op.start(d.worker, proc, d, attr)
+	op.start(d, proc, d, attr, holds{&d.node}, "listen", err)
 }
 
-func (attr *ListenAttr) perform(ctx context.Context, on any, _ *Op[*Listener]) (*Listener, error, bool) {
+func (attr *ListenAttr) perform(ctx context.Context, on any, op *Op[*Listener]) (*Listener, error, bool) {
 	d := on.(*Device)
 	l := &Listener{request: attr.Request, address: attr.Address}
-	l.node.init(d, attr.Processor, l.destroyListener, &d.node)
 	drv, err := d.drv.Listen(ctx, attr, l)
 	if err != nil {
-		d.drop()
 		return nil, opError("listen on", attr.Address.String(), err), true
 	}
 	l.drv = drv
+	l.node.init(d, attr.Processor, op.keep())
+	l.node.destroy = l.destroyListener
 	return l, nil, true
 }
 
@@ -251,19 +233,12 @@ func (qp *QP) Accept(op *Op[None], attr *AcceptAttr) {
 	err := error(nil)
 	if len(attr.Private) > MaxReplyPrivate {
 		err = invalid("%d bytes of private data; at most %d fit", len(attr.Private), MaxReplyPrivate)
-	} else {
-		err = qp.adopt()
 	}
-	if err != nil {
-		op.fail(qp.proc, opError("accept", attr.Request.peer.String(), err))
-		return
-	}
-	op.start(qp.dev.worker, qp.proc, qp, attr)
+	op.start(qp.dev, qp.proc, qp, attr, holds{&qp.node}, "accept", err)
 }
 
 func (attr *AcceptAttr) perform(ctx context.Context, on any, op *Op[None]) (n None, err error, now bool) {
 	qp := on.(*QP)
-	defer qp.drop()
 	if !qp.accepting.CompareAndSwap(nil, op) {
 		return n, opError("accept", attr.Request.peer.String(), ErrState), true
 	}

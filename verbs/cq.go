@@ -31,32 +31,29 @@ func (d *Device) CreateCQ(op *Op[*CQ], attr *CQAttr) {
 		err = invalid("a CQ of %d entries; the device takes 1 to %d", attr.Entries, d.attr.MaxCQE)
 	case attr.Vector < 0 || attr.Vector >= d.attr.CompletionVectors:
 		err = invalid("completion vector %d; the device has %d", attr.Vector, d.attr.CompletionVectors)
-	default:
-		err = d.adopt()
 	}
-	if err != nil {
-		op.fail(proc, opError("create CQ", d.attr.Name, err))
-		return
-	}
-	op.start(d.worker, proc, d, attr)
+	op.start(d, proc, d, attr, holds{&d.node}, "create CQ", err)
 }
 
-func (attr *CQAttr) perform(ctx context.Context, on any, _ *Op[*CQ]) (*CQ, error, bool) {
+func (attr *CQAttr) perform(ctx context.Context, on any, op *Op[*CQ]) (*CQ, error, bool) {
 	d := on.(*Device)
 	cq := &CQ{notify: attr.Notify}
 	cq.dpc.Init(attr.Processor, cq.run)
 	drv, err := d.drv.CreateCQ(ctx, attr, cq)
 	if err != nil {
-		d.drop()
 		return nil, opError("create CQ", d.attr.Name, err), true
 	}
 	cq.drv = drv
-	cq.node.init(d, attr.Processor, cq.destroyCQ, &d.node)
+	cq.node.init(d, attr.Processor, op.keep())
+	cq.node.destroy = cq.destroyCQ
 	return cq, nil, true
 }
 
 // Processor returns the processor that the CQ's callbacks run on.
 func (cq *CQ) Processor() *dispatch.Processor { return cq.proc }
+
+// Driver returns the provider's object; for providers.
+func (cq *CQ) Driver() CQDriver { return cq.drv }
 
 // Poll takes up to len(wcs) completions and returns how many it took.
 // Level: Dispatch, on the CQ's processor.

@@ -2,8 +2,8 @@ package verbs
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"minisrp/verbs/dispatch"
@@ -68,6 +68,9 @@ type Device struct {
 	event    EventFunc
 	events   atomic.Uint32 // bits of Event
 	eventDPC dispatch.DPC
+
+	closing   sync.Once
+	destroyed chan struct{}
 }
 
 // Open wraps a provider's device. p is the processor on which device events and
@@ -77,7 +80,9 @@ type Device struct {
 func Open(drv Driver, p *dispatch.Processor, event EventFunc) *Device {
 	d := &Device{drv: drv, attr: drv.Attr(), worker: dispatch.NewWorker(workers), event: event}
 	d.eventDPC.Init(p, d.runEvents)
-	d.node.init(d, p, nil)
+	d.node.init(d, p, holds{})
+	d.node.destroy = d.drv.Close
+	d.destroyed = make(chan struct{})
 	drv.Start(d)
 	return d
 }
@@ -112,45 +117,48 @@ func (d *Device) runEvents(f *dispatch.Frame) {
 
 // Close waits until every object of the device is closed, closes it, and returns
 // when no callback frame of the device is left anywhere. When ctx ends first it
-// returns its error and the device stays open, pending, until its objects are
-// closed. It must not be called from a callback.
+// returns its error; the device stays pending until its objects are closed, and
+// Close may be called again to wait on. It must not be called from a callback.
 func (d *Device) Close(ctx context.Context) error {
-	var op Op[None]
-	d.node.Close(&op)
-	if _, err := op.Wait(ctx); err != nil {
-		if errors.Is(err, ErrClosed) {
-			return nil
-		}
-		left := (d.refs.Load() &^ closingBit)
-		return opError("close", d.attr.Name, fmt.Errorf("%d objects are still open: %w", left, err))
+	d.closing.Do(func() {
+		op := new(Op[None])
+		d.node.Close(op)
+		go d.finish(op)
+	})
+	select {
+	case <-d.destroyed:
+		return nil
+	case <-ctx.Done():
+		left := d.refs.Load() &^ closingBit
+		return opError("close", d.attr.Name, fmt.Errorf("%d objects are still open: %w", left, ctx.Err()))
 	}
-	d.drv.Close(ctx)
+}
+
+// finish is a goroutine that ends with the last object of the device.
+func (d *Device) finish(op *Op[None]) {
+	op.Wait(context.Background())
 	d.worker.Close()
 	barrier(d.proc)
-	return nil
+	close(d.destroyed)
 }
 
 // CreatePD makes a protection domain. Level: both.
 // Errors: ErrClosed, ErrNoResources.
 func (d *Device) CreatePD(op *Op[*PD]) {
-	if err := d.adopt(); err != nil {
-		op.fail(d.proc, opError("create PD", d.attr.Name, err))
-		return
-	}
-	op.start(d.worker, d.proc, d, createPD{})
+	op.start(d, d.proc, d, createPD{}, holds{&d.node}, "create PD", nil)
 }
 
 type createPD struct{}
 
-func (createPD) perform(ctx context.Context, on any, _ *Op[*PD]) (*PD, error, bool) {
+func (createPD) perform(ctx context.Context, on any, op *Op[*PD]) (*PD, error, bool) {
 	d := on.(*Device)
 	drv, err := d.drv.CreatePD(ctx)
 	if err != nil {
-		d.drop()
 		return nil, opError("create PD", d.attr.Name, err), true
 	}
 	pd := &PD{drv: drv}
-	pd.node.init(d, d.proc, func(ctx context.Context) { drv.Destroy(ctx) }, &d.node)
+	pd.node.init(d, d.proc, op.keep())
+	pd.node.destroy = drv.Destroy
 	return pd, nil, true
 }
 

@@ -17,8 +17,8 @@
 //     ends, the layer closes what is created afterwards.
 //  2. After it has started a completion the layer does not touch the object: the
 //     callback may close it.
-//  3. Close never fails, cancels or flushes what is pending, and its completion is
-//     the object's last.
+//  3. Close never fails; it cancels or flushes what is pending, and its completion
+//     is the object's last.
 //  4. Closing a parent before its children is legal and stays pending until the
 //     last child's close callback has returned. Device.Close guarantees that no
 //     callback frame is left.

@@ -72,7 +72,11 @@ type QPDriver interface {
 	Connect(ctx context.Context, attr *ConnectAttr) error
 	// Disconnect begins to disconnect; QP.DisconnectDone ends it.
 	Disconnect(ctx context.Context)
-	// Destroy flushes nothing and returns when the device has forgotten the QP.
+	// Cancel ends what is pending, by ConnectFailed, AcceptDone and DisconnectDone,
+	// and takes the QP to Error, which flushes what is posted. Nothing begins later.
+	Cancel(ctx context.Context)
+	// Destroy returns when the device has forgotten the QP. It comes after Cancel,
+	// when nothing is pending.
 	Destroy(ctx context.Context)
 }
 

@@ -37,25 +37,19 @@ func (pd *PD) RegisterMR(op *Op[*MR], attr *MRAttr) {
 		err = invalid("a region of %d bytes; the device takes up to %d", attr.Arena.Size(), pd.dev.attr.MaxMRSize)
 	case attr.Access&RemoteWrite != 0 && attr.Access&LocalWrite == 0:
 		err = invalid("remote write without local write (IBA 10.6.3.1)")
-	default:
-		err = pd.adopt()
 	}
-	if err != nil {
-		op.fail(pd.proc, opError("register MR", pd.dev.attr.Name, err))
-		return
-	}
-	op.start(pd.dev.worker, pd.proc, pd, attr)
+	op.start(pd.dev, pd.proc, pd, attr, holds{&pd.node}, "register MR", err)
 }
 
-func (attr *MRAttr) perform(ctx context.Context, on any, _ *Op[*MR]) (*MR, error, bool) {
+func (attr *MRAttr) perform(ctx context.Context, on any, op *Op[*MR]) (*MR, error, bool) {
 	pd := on.(*PD)
 	drv, keys, err := pd.drv.RegisterMR(ctx, attr)
 	if err != nil {
-		pd.drop()
 		return nil, opError("register MR", pd.dev.attr.Name, err), true
 	}
 	mr := &MR{drv: drv, keys: keys, addr: attr.Arena.Addr(), size: uint64(attr.Arena.Size())}
-	mr.node.init(pd.dev, pd.proc, drv.Destroy, &pd.node)
+	mr.node.init(pd.dev, pd.proc, op.keep())
+	mr.node.destroy = drv.Destroy
 	return mr, nil, true
 }
 
@@ -87,27 +81,21 @@ func (pd *PD) AllocMW(op *Op[*MW]) {
 	err := error(nil)
 	if !pd.dev.attr.MemoryWindows {
 		err = ErrUnsupported
-	} else {
-		err = pd.adopt()
 	}
-	if err != nil {
-		op.fail(pd.proc, opError("allocate MW", pd.dev.attr.Name, err))
-		return
-	}
-	op.start(pd.dev.worker, pd.proc, pd, allocMW{})
+	op.start(pd.dev, pd.proc, pd, allocMW{}, holds{&pd.node}, "allocate MW", err)
 }
 
 type allocMW struct{}
 
-func (allocMW) perform(ctx context.Context, on any, _ *Op[*MW]) (*MW, error, bool) {
+func (allocMW) perform(ctx context.Context, on any, op *Op[*MW]) (*MW, error, bool) {
 	pd := on.(*PD)
 	drv, handle, rkey, err := pd.drv.AllocMW(ctx)
 	if err != nil {
-		pd.drop()
 		return nil, opError("allocate MW", pd.dev.attr.Name, err), true
 	}
 	mw := &MW{drv: drv, handle: handle, rkey: rkey}
-	mw.node.init(pd.dev, pd.proc, drv.Destroy, &pd.node)
+	mw.node.init(pd.dev, pd.proc, op.keep())
+	mw.node.destroy = drv.Destroy
 	return mw, nil, true
 }
 

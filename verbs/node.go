@@ -11,29 +11,57 @@ import (
 // is made of them.
 //
 // Ownership: part of its object. It counts one reference for the object until
-// Close is called, and one for each child until the callback of the child's Close
-// has returned. The last reference to go starts the destruction.
+// Close is called and has cancelled what is pending, one for each operation on the
+// object until it is delivered, and one for each child until the callback of the
+// child's Close has returned. The last reference to go starts the destruction.
 type node struct {
 	// Fixed after construction.
 	dev     *Device
 	proc    *dispatch.Processor
-	parents [3]*node
-	destroy func(ctx context.Context)
+	parents holds
+	cancel  func(ctx context.Context) // nil: nothing can be pending
+	destroy func(ctx context.Context) // nil: nothing to do
 
 	refs    atomic.Int64 // with closingBit once Close was called
 	closeOp *Op[None]
-	freed   atomic.Bool // the object is destroyed; for leak reports
+	work    dispatch.Work // runs cancel
 }
 
 const closingBit = int64(1) << 40
 
-func (n *node) init(dev *Device, p *dispatch.Processor, destroy func(context.Context), parents ...*node) {
-	n.dev, n.proc, n.destroy = dev, p, destroy
-	copy(n.parents[:], parents)
+// holds are nodes that an operation or a child keeps.
+type holds [3]*node
+
+func (h holds) release() {
+	for _, n := range h {
+		if n != nil {
+			n.drop()
+		}
+	}
+}
+
+// take takes a reference of each, or of none.
+func (h holds) take() error {
+	for i, n := range h {
+		if n == nil {
+			continue
+		}
+		if err := n.adopt(); err != nil {
+			for _, m := range h[:i] {
+				m.drop()
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node) init(dev *Device, p *dispatch.Processor, parents holds) {
+	n.dev, n.proc, n.parents = dev, p, parents
 	n.refs.Store(1)
 }
 
-// adopt takes a reference for a child, unless the object is being closed.
+// adopt takes a reference, unless the object is being closed.
 func (n *node) adopt() error {
 	for {
 		r := n.refs.Load()
@@ -46,69 +74,56 @@ func (n *node) adopt() error {
 	}
 }
 
-// adoptAll adopts from each or from none.
-func adoptAll(ns ...*node) error {
-	for i, n := range ns {
-		if err := n.adopt(); err != nil {
-			for _, m := range ns[:i] {
-				m.drop()
-			}
-			return err
-		}
-	}
-	return nil
-}
-
 // drop gives a reference back.
 func (n *node) drop() {
 	if n.refs.Add(-1) == closingBit {
-		op := n.closeOp
-		n.dev.worker.Queue(&op.work)
+		n.dev.worker.Queue(&n.closeOp.work)
 	}
 }
 
-// Close destroys the object: it never fails, flushes or cancels what is pending,
+// Close destroys the object: it never fails, it cancels or flushes what is pending,
 // and its completion is the object's last. A parent may be closed before its
 // children: that stays pending until the last child's callback has returned.
 // Closing twice completes the second time with ErrClosed. Level: both.
 func (n *node) Close(op *Op[None]) {
+	op.prepare(n.proc, n, closeTask{})
 	for {
 		r := n.refs.Load()
 		if r&closingBit != 0 {
-			op.fail(n.proc, ErrClosed)
+			op.complete(None{}, ErrClosed)
 			return
 		}
 		if n.refs.CompareAndSwap(r, r|closingBit) {
 			break
 		}
 	}
-	op.prepare(n.proc, n, closeTask{})
-	op.closing = n
+	// The object's own reference keeps the destruction off until it is dropped below.
 	n.closeOp = op
+	op.holds = n.parents
+	if n.cancel == nil {
+		n.drop()
+		return
+	}
+	n.work.InitRunner((*canceller)(n))
+	n.dev.worker.Queue(&n.work)
+}
+
+type canceller node
+
+// RunWork cancels what is pending on the node.
+func (c *canceller) RunWork(ctx context.Context) {
+	n := (*node)(c)
+	n.cancel(ctx)
 	n.drop()
 }
 
 type closeTask struct{}
 
 func (closeTask) perform(ctx context.Context, on any, _ *Op[None]) (None, error, bool) {
-	n := on.(*node)
-	if n.destroy != nil {
+	if n := on.(*node); n.destroy != nil {
 		n.destroy(ctx)
 	}
-	n.freed.Store(true)
 	return None{}, nil, true
-}
-
-// released is called when the callback of the object's Close has returned.
-func (n *node) released() {
-	if n == nil {
-		return
-	}
-	for _, p := range n.parents {
-		if p != nil {
-			p.drop()
-		}
-	}
 }
 
 // abandon closes an object that nobody waits for.
@@ -119,6 +134,8 @@ func (n *node) abandon() {
 }
 
 // barrier returns when every DPC that was queued to p before has run.
+//
+//level:passive
 func barrier(p *dispatch.Processor) {
 	done := make(chan struct{})
 	var d dispatch.DPC

@@ -24,16 +24,16 @@ type ThenFunc[T any] func(f *dispatch.Frame, v T, err error)
 // delivered it must not be copied or started again; within the function given to
 // Then it may.
 type Op[T any] struct {
-	state   atomic.Uint32
-	then    ThenFunc[T]
-	value   T
-	err     error
-	task    task[T]
-	on      any
-	closing *node // Close: what its delivery releases
-	work    dispatch.Work
-	dpc     dispatch.DPC
-	done    chan struct{}
+	state atomic.Uint32
+	then  ThenFunc[T]
+	value T
+	err   error
+	task  task[T]
+	on    any
+	holds holds // released when the delivery is over
+	work  dispatch.Work
+	dpc   dispatch.DPC
+	done  chan struct{}
 }
 
 // The bits of Op.state. Each is set once; who sets the second of a pair that makes
@@ -52,10 +52,28 @@ type task[T any] interface {
 	perform(ctx context.Context, on any, op *Op[T]) (v T, err error, now bool)
 }
 
-// start hands the operation to the worker. p is where Then's function will run.
-func (op *Op[T]) start(w *dispatch.Worker, p *dispatch.Processor, on any, t task[T]) {
+// start hands the operation on an object of d to the worker, with references of
+// what it needs; when err is not nil, or one of those is being closed, it fails. p is
+// where Then's function will run.
+func (op *Op[T]) start(d *Device, p *dispatch.Processor, on any, t task[T], needs holds, verb string, err error) {
+	if err == nil {
+		err = needs.take()
+	}
 	op.prepare(p, on, t)
-	w.Queue(&op.work)
+	if err != nil {
+		var zero T
+		op.complete(zero, opError(verb, d.attr.Name, err))
+		return
+	}
+	op.holds = needs
+	d.worker.Queue(&op.work)
+}
+
+// keep hands the operation's references over to what it has created.
+func (op *Op[T]) keep() holds {
+	h := op.holds
+	op.holds = holds{}
+	return h
 }
 
 func (op *Op[T]) prepare(p *dispatch.Processor, on any, t task[T]) {
@@ -65,13 +83,6 @@ func (op *Op[T]) prepare(p *dispatch.Processor, on any, t task[T]) {
 	op.on, op.task = on, t
 	op.work.InitRunner((*opWork[T])(op))
 	op.dpc.InitRunner(p, (*opDelivery[T])(op))
-}
-
-// fail starts an operation that has failed already: its delivery still comes later.
-func (op *Op[T]) fail(p *dispatch.Processor, err error) {
-	var zero T
-	op.prepare(p, nil, nil)
-	op.complete(zero, err)
 }
 
 type opWork[T any] Op[T]
@@ -131,18 +142,18 @@ type opDelivery[T any] Op[T]
 func (d *opDelivery[T]) RunDPC(f *dispatch.Frame) {
 	op := (*Op[T])(d)
 	fn := op.then
-	v, err, closing := op.take()
+	v, err, held := op.take()
 	fn(f, v, err)
-	closing.released()
+	held.release()
 }
 
 // take returns the result and makes the operation ready to be started again.
-func (op *Op[T]) take() (v T, err error, closing *node) {
+func (op *Op[T]) take() (v T, err error, held holds) {
 	var zero T
-	v, err, closing = op.value, op.err, op.closing
-	op.value, op.err, op.closing, op.then, op.task, op.on, op.done = zero, nil, nil, nil, nil, nil, nil
+	v, err, held = op.value, op.err, op.holds
+	op.value, op.err, op.holds, op.then, op.task, op.on, op.done = zero, nil, holds{}, nil, nil, nil, nil
 	op.state.Store(0)
-	return v, err, closing
+	return v, err, held
 }
 
 // Wait waits for the result. When ctx ends first, its error is returned and what
@@ -162,8 +173,8 @@ func (op *Op[T]) Wait(ctx context.Context) (T, error) {
 			}
 		}
 	}
-	v, err, closing := op.take()
-	closing.released()
+	v, err, held := op.take()
+	held.release()
 	return v, err
 }
 
@@ -172,9 +183,9 @@ type abandoner interface{ abandon() }
 
 // abandon drops a result that nobody wants.
 func (op *Op[T]) abandon() {
-	v, err, closing := op.take()
+	v, err, held := op.take()
 	if a, ok := any(v).(abandoner); ok && err == nil {
 		a.abandon()
 	}
-	closing.released()
+	held.release()
 }

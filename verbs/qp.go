@@ -69,15 +69,11 @@ func (pd *PD) CreateQP(op *Op[*QP], attr *QPAttr) {
 	if attr.SendCQ != nil {
 		proc = attr.SendCQ.proc
 	}
-	err := attr.check(&pd.dev.attr)
+	err, needs := attr.check(&pd.dev.attr), holds{}
 	if err == nil {
-		err = adoptAll(&pd.node, &attr.SendCQ.node, &attr.RecvCQ.node)
+		needs = holds{&pd.node, &attr.SendCQ.node, &attr.RecvCQ.node}
 	}
-	if err != nil {
-		op.fail(proc, opError("create QP", pd.dev.attr.Name, err))
-		return
-	}
-	op.start(pd.dev.worker, proc, pd, attr)
+	op.start(pd.dev, proc, pd, attr, needs, "create QP", err)
 }
 
 func (attr *QPAttr) check(d *DeviceAttr) error {
@@ -94,20 +90,18 @@ func (attr *QPAttr) check(d *DeviceAttr) error {
 	return nil
 }
 
-func (attr *QPAttr) perform(ctx context.Context, on any, _ *Op[*QP]) (*QP, error, bool) {
+func (attr *QPAttr) perform(ctx context.Context, on any, op *Op[*QP]) (*QP, error, bool) {
 	pd := on.(*PD)
 	qp := &QP{event: attr.Event}
 	proc := attr.SendCQ.proc
 	qp.eventDPC.Init(proc, qp.runEvents)
 	drv, num, err := pd.drv.CreateQP(ctx, attr, qp)
 	if err != nil {
-		pd.drop()
-		attr.SendCQ.drop()
-		attr.RecvCQ.drop()
 		return nil, opError("create QP", pd.dev.attr.Name, err), true
 	}
 	qp.drv, qp.num = drv, num
-	qp.node.init(pd.dev, proc, qp.destroyQP, &pd.node, &attr.SendCQ.node, &attr.RecvCQ.node)
+	qp.node.init(pd.dev, proc, op.keep())
+	qp.node.cancel, qp.node.destroy = qp.cancelPending, qp.destroyQP
 	return qp, nil, true
 }
 
@@ -142,15 +136,11 @@ func (qp *QP) Ring(f *dispatch.Frame) { qp.drv.Ring(f) }
 // posted; Connect and Accept do the transitions that a connection needs by
 // themselves. Level: both. Errors: ErrState, ErrClosed.
 func (qp *QP) Modify(op *Op[None], to QPState) {
+	err := error(nil)
 	if int(to) >= len(modifyTasks) {
-		op.fail(qp.proc, opError("modify QP", qp.dev.attr.Name, invalid("QP %s", to)))
-		return
+		err, to = invalid("QP %s", to), Error
 	}
-	if err := qp.adopt(); err != nil {
-		op.fail(qp.proc, opError("modify QP", qp.dev.attr.Name, err))
-		return
-	}
-	op.start(qp.dev.worker, qp.proc, qp, modifyTasks[to])
+	op.start(qp.dev, qp.proc, qp, modifyTasks[to], holds{&qp.node}, "modify QP", err)
 }
 
 // modifyTasks are ready-made so that starting one allocates nothing.
@@ -162,9 +152,7 @@ type modifyTask QPState
 
 func (to modifyTask) perform(ctx context.Context, on any, _ *Op[None]) (None, error, bool) {
 	qp := on.(*QP)
-	err := opError("modify QP", qp.dev.attr.Name, qp.drv.Modify(ctx, QPState(to)))
-	qp.drop()
-	return None{}, err, true
+	return None{}, opError("modify QP", qp.dev.attr.Name, qp.drv.Modify(ctx, QPState(to))), true
 }
 
 // Notify tells the consumer of an event. Called by the provider, at both levels.
@@ -182,13 +170,12 @@ func (qp *QP) runEvents(f *dispatch.Frame) {
 	}
 }
 
-// destroyQP returns when nothing of the QP can run any more; what was connecting
-// has ended with ErrClosed.
+// cancelPending flushes what is posted and ends what is connecting.
+func (qp *QP) cancelPending(ctx context.Context) { qp.drv.Cancel(ctx) }
+
+// destroyQP returns when nothing of the QP can run any more.
 func (qp *QP) destroyQP(ctx context.Context) {
 	qp.closed.Store(true)
 	qp.drv.Destroy(ctx)
-	qp.ConnectFailed(ErrClosed)
-	qp.AcceptDone(ErrClosed)
-	qp.DisconnectDone()
 	barrier(qp.proc)
 }

@@ -96,20 +96,20 @@ type RecvWR struct {
 type Status uint8
 
 const (
-	Success         Status = iota // completed
-	LocLenErr                     // local length: message larger than the receive or the QP allows
-	LocQPOpErr                    // local QP operation: the request is not consistent
-	LocProtErr                    // local protection: an lkey, its bounds or its rights
-	WRFlushErr                    // flushed: the QP was in error before the request was done
-	MWBindErr                     // memory window bind
-	BadRespErr                    // an unexpected response
-	LocAccessErr                  // local access, at a responder that writes with invalidated memory
-	RemInvReqErr                  // remote invalid request: the peer cannot take such a message
-	RemAccessErr                  // remote access: an rkey, its bounds or its rights
-	RemOpErr                      // remote operation: the peer could not finish it
-	RetryExcErr                   // the peer does not answer
-	RNRRetryExcErr                // the peer had no receive for too long
-	FatalErr                      // the device is broken
+	Success        Status = iota // completed
+	LocLenErr                    // local length: message larger than the receive or the QP allows
+	LocQPOpErr                   // local QP operation: the request is not consistent
+	LocProtErr                   // local protection: an lkey, its bounds or its rights
+	WRFlushErr                   // flushed: the QP was in error before the request was done
+	MWBindErr                    // memory window bind
+	BadRespErr                   // an unexpected response
+	LocAccessErr                 // local access, at a responder that writes with invalidated memory
+	RemInvReqErr                 // remote invalid request: the peer cannot take such a message
+	RemAccessErr                 // remote access: an rkey, its bounds or its rights
+	RemOpErr                     // remote operation: the peer could not finish it
+	RetryExcErr                  // the peer does not answer
+	RNRRetryExcErr               // the peer had no receive for too long
+	FatalErr                     // the device is broken
 	statusCount
 )
 
