@@ -179,7 +179,10 @@ func (op *Op[T]) Wait(ctx context.Context) (T, error) {
 }
 
 // abandoner is an object that can be closed without anybody waiting.
-type abandoner interface{ abandon() }
+type abandoner interface {
+	//level:dispatch
+	abandon()
+}
 
 // abandon drops a result that nobody wants.
 func (op *Op[T]) abandon() {

@@ -40,6 +40,11 @@ var allowedFuncs = set(
 	methods("sync.WaitGroup", "Add", "Done"),
 	methods("sync.Cond", "Signal", "Broadcast"),
 
+	// Addresses as values. Parsing, printing and zones allocate.
+	methods("net/netip", "AddrFrom4", "AddrFrom16", "AddrPortFrom"),
+	methods("net/netip.Addr", "As4", "As16", "Compare", "Is4", "Is4In6", "Is6", "IsUnspecified", "IsValid", "Unmap"),
+	methods("net/netip.AddrPort", "Addr", "Compare", "IsValid", "Port"),
+
 	methods("runtime", "KeepAlive"),
 )
 

@@ -96,12 +96,32 @@ func (c *checker) wrongObject(v conversion) string {
 			if ofSignature(method.Signature()) == Dispatch {
 				continue // whatever implements it has the frame in its signature too
 			}
+			if !method.Exported() && method.Pkg() == c.pass.Pkg {
+				if wrong := c.unfitHere(method); wrong != "" {
+					return wrong
+				}
+				continue
+			}
 			return "what implements " + c.funcName(method) + ", which is called at Dispatch, is not known here"
 		}
 		if impl = impl.Origin(); impl == method {
 			continue
 		}
 		if wrong := c.unfit(impl, "implements "+c.funcName(method)+", which is called at Dispatch"); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// unfitHere is unfit for whatever can implement a method that is not exported: the methods of that name in this
+// package.
+func (c *checker) unfitHere(method *types.Func) string {
+	for _, n := range c.nodes {
+		if n.fn == nil || n.fn.Name() != method.Name() || n.fn.Signature().Recv() == nil {
+			continue
+		}
+		if wrong := c.unfit(n.fn, "can implement "+c.funcName(method)+", which is called at Dispatch"); wrong != "" {
 			return wrong
 		}
 	}

@@ -142,3 +142,23 @@ func instances() {
 
 // Within a generic function the type parameter is taken at its word.
 func turned[T any, P linked[T]](p *T) P { return P(p) }
+
+type abandoner interface {
+	//level:dispatch
+	abandon() // want abandon:"dispatch"
+}
+
+type waiter interface {
+	//level:dispatch
+	wait() // want wait:"dispatch"
+}
+
+func (g *good) abandon() {}
+
+func (b *bad) wait() { <-b.ch } // want wait:"blocks"
+
+// What is not exported is implemented only here.
+func asserts(v any) {
+	_ = v.(abandoner)
+	_ = v.(waiter) // want `\[convert\] bad.wait blocks .* and can implement waiter.wait`
+}
