@@ -65,11 +65,12 @@ func (d *DPC) push() bool {
 	if d.queued.Load() || !d.queued.CompareAndSwap(false, true) {
 		return false
 	}
-	d.p.queue.push(d)
+	d.p.queue.Push(d)
 	return true
 }
 
-func (d *DPC) nextLink() **DPC { return &d.next }
+// Link is where the queue keeps its link.
+func (d *DPC) Link() **DPC { return &d.next }
 
 // list is an intrusive FIFO of DPCs.
 type list struct{ head, tail *DPC }

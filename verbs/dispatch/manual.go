@@ -36,7 +36,7 @@ func (p *Processor) RunUntil(done <-chan struct{}) {
 //
 //level:passive
 func (p *Processor) RunUntilIdle() {
-	for !p.queue.empty() {
+	for !p.queue.Empty() {
 		var f Frame
 		p.Raise(&f)
 		f.Lower()

@@ -125,9 +125,9 @@ func (m *model) run(choose func(n int) int) {
 			m.t.Errorf("DPC %d ran %d times, queued %d times", i, m.ran[i], m.queued[i])
 		}
 	}
-	if m.p.flag.Load() != flagIdle || m.p.handed.Load() || !m.p.queue.empty() || !m.p.pending.empty() {
+	if m.p.flag.Load() != flagIdle || m.p.handed.Load() || !m.p.queue.Empty() || !m.p.pending.empty() {
 		m.t.Errorf("at the end: flag %d, handed %v, queue empty %v, pending empty %v",
-			m.p.flag.Load(), m.p.handed.Load(), m.p.queue.empty(), m.p.pending.empty())
+			m.p.flag.Load(), m.p.handed.Load(), m.p.queue.Empty(), m.p.pending.empty())
 	}
 	for _, a := range m.actors {
 		a.stop()

@@ -27,7 +27,7 @@ type Processor struct {
 
 	flag   atomic.Uint32 // flagIdle or flagHeld; a stale read only costs a wake
 	handed atomic.Bool   // the held flag has been passed to the goroutine
-	queue  stack[DPC, *DPC]
+	queue  Stack[DPC, *DPC]
 	wake   chan struct{} // capacity 1: a full channel is a wake under way
 	quit   chan struct{}
 	done   chan struct{}
@@ -159,8 +159,8 @@ func (p *Processor) drain(f *Frame) {
 	for {
 		if p.pending.empty() {
 			p.at(pointPop)
-			if !p.queue.empty() {
-				p.pending.head, p.pending.tail = p.queue.take()
+			if !p.queue.Empty() {
+				p.pending.head, p.pending.tail = p.queue.Take()
 			}
 			f.fresh = false
 		}
@@ -168,7 +168,7 @@ func (p *Processor) drain(f *Frame) {
 			p.at(pointRelease)
 			p.flag.Store(flagIdle)
 			p.at(pointRecheck)
-			if p.queue.empty() || !p.take() {
+			if p.queue.Empty() || !p.take() {
 				return
 			}
 			continue
@@ -195,7 +195,7 @@ func (p *Processor) drain(f *Frame) {
 // handOff passes the held flag to the processor's goroutine. It reports false
 // when there is nobody to pass it to or nothing left to pass.
 func (p *Processor) handOff() bool {
-	if !p.served || p.pending.empty() && p.queue.empty() {
+	if !p.served || p.pending.empty() && p.queue.Empty() {
 		return false
 	}
 	p.stats.Handoffs++
@@ -238,7 +238,7 @@ func (p *Processor) serve() {
 	f := &p.frame
 	p.at(pointServe)
 	owns := p.handed.Load() && p.handed.CompareAndSwap(true, false)
-	if !owns && (p.queue.empty() || !p.take()) {
+	if !owns && (p.queue.Empty() || !p.take()) {
 		return
 	}
 	*f = Frame{p: p, owns: true}

@@ -37,13 +37,14 @@ func (w *Work) Init(fn WorkFunc) { w.r = fn }
 // InitRunner is Init with an object in place of a function.
 func (w *Work) InitRunner(r WorkRunner) { w.r = r }
 
-func (w *Work) nextLink() **Work { return &w.next }
+// Link is where the queue keeps its link.
+func (w *Work) Link() **Work { return &w.next }
 
 // Worker runs Work on goroutines of its own.
 //
 // Ownership: NewWorker starts the goroutines, Close ends them and waits.
 type Worker struct {
-	incoming stack[Work, *Work]
+	incoming Stack[Work, *Work]
 	wake     chan struct{} // capacity: one for each goroutine
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -70,7 +71,7 @@ func (w *Worker) Queue(k *Work) bool {
 	if !k.queued.CompareAndSwap(false, true) {
 		return false
 	}
-	w.incoming.push(k)
+	w.incoming.Push(k)
 	w.wakeOne()
 	return true
 }
@@ -114,8 +115,8 @@ func (w *Worker) loop() {
 func (w *Worker) pop() *Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.incoming.empty() {
-		h, t := w.incoming.take()
+	if !w.incoming.Empty() {
+		h, t := w.incoming.Take()
 		if w.ready.tail == nil {
 			w.ready.head = h
 		} else {
