@@ -85,7 +85,9 @@ func rebuildCDB(b []byte) (cdb CDB, n int, ok bool) {
 	case OpSynchronizeCache, OpSyncCache16:
 		var c SyncCache
 		if c, err = ParseSyncCache(b); err == nil {
-			n = c.Put(&cdb)
+			if n = c.Put(&cdb); op == OpSyncCache16 {
+				n = c.Put16(&cdb)
+			}
 		}
 	case OpWriteSame10, OpWriteSame16:
 		var c WriteSame
