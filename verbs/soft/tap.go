@@ -14,9 +14,11 @@ type Tap interface {
 	//
 	//level:dispatch noalloc
 	Message(f *dispatch.Frame, m *Message)
-	// Manage is called for each message of the connection manager, in thread context.
+	// Manage is called for each message of the connection manager: for some in thread
+	// context, for the last of an establishment at Dispatch, before the first request
+	// can follow it. So it must not wait. m is valid during the call.
 	//
-	//level:passive
+	//level:dispatch
 	Manage(m *Management)
 }
 
