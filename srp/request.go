@@ -70,6 +70,8 @@ type RequestFunc func(f *dispatch.Frame, r *Request)
 type Request struct {
 	// Fixed after construction.
 	Done RequestFunc
+	// Owner is the caller's; a pointer in it costs no allocation.
+	Owner any
 
 	LUN       scsi.LUN
 	CDB       []byte // up to SessionConfig.MaxCDB bytes, in steps of 4 above 16
