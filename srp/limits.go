@@ -19,6 +19,13 @@ const (
 
 	// DefaultImmediateData is Linux's max_imm_data, in bytes.
 	DefaultImmediateData = 8192
+	// MaxImmediateData bounds the option imm_data, in bytes: every slot has a send buffer as long.
+	MaxImmediateData = 64 << 10
+
+	// DefaultMaxSectors is how many 512-byte sectors a command transfers at most in Linux, where max_sect is not given.
+	DefaultMaxSectors = 1024
+	// DefaultRetryCount is Linux's tl_retry_count.
+	DefaultRetryCount = 7
 
 	// DefaultBounceSize is the data a command can have under ProtectBounce, in bytes. Each slot has it twice.
 	DefaultBounceSize = 128 << 10
