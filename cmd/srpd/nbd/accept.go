@@ -1,0 +1,223 @@
+package nbd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// session is an accepted connection.
+type session struct {
+	nc   net.Conn
+	conn *conn   // nil while it negotiates
+	exp  *export // set when it is attached
+}
+
+// Serve accepts clients from l until Shutdown, also one that came before, and
+// returns nil then. It closes l.
+//
+//level:passive
+func (s *Server) Serve(l net.Listener) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return l.Close()
+	}
+	s.serving[l] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		_ = l.Close()
+		s.mu.Lock()
+		delete(s.serving, l)
+		s.mu.Unlock()
+	}()
+	var failures int
+	for {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			if failures > 0 {
+				s.cfg.Log.Info("nbd clients are accepted again", keyAddress, l.Addr().String(), keyCount, failures)
+				failures = 0
+			}
+			s.admit(nc)
+		case s.closing():
+			return nil
+		case !passing(err):
+			return fmt.Errorf("accept on %v: %w", l.Addr(), err)
+		default:
+			if failures++; failures == 1 {
+				s.cfg.Log.Warn("nbd client not accepted; trying again every 100 ms", keyAddress, l.Addr().String(), keyError, err)
+			}
+			select {
+			case <-time.After(acceptPause):
+			case <-s.done:
+				return nil
+			}
+		}
+	}
+}
+
+// passing reports whether an error of accept may be gone at the next try: the
+// limits on descriptors and memory, and clients that have left already.
+func passing(err error) bool {
+	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// admit starts the goroutine of a connection, unless there are too many.
+func (s *Server) admit(nc net.Conn) {
+	c := &session{nc: nc}
+	s.mu.Lock()
+	s.accepted++
+	full := len(s.conns) >= s.cfg.MaxConns
+	if s.closed || full {
+		s.refused++
+		s.mu.Unlock()
+		_ = nc.Close()
+		if full {
+			s.cfg.Log.Warn("nbd client refused: too many connections", keyClient, clientOf(nc), keyLimit, s.cfg.MaxConns)
+		}
+		return
+	}
+	s.conns[c] = struct{}{}
+	s.wg.Add(1)
+	s.mu.Unlock()
+	go func() {
+		defer s.wg.Done()
+		s.serveConn(context.Background(), c)
+		_ = nc.Close()
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+	}()
+}
+
+// serveConn negotiates and transmits.
+func (s *Server) serveConn(ctx context.Context, c *session) {
+	log := s.cfg.Log.With(keyClient, clientOf(c.nc))
+	sc, ok := c.nc.(syscall.Conn)
+	if !ok {
+		log.Error("nbd client refused: its socket has no descriptor")
+		return
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		log.Error("nbd client refused", keyError, err)
+		return
+	}
+	var mem *memory
+	n := &negotiation{rw: c.nc, catalog: s}
+	n.attach = func(e *export) (err error) {
+		mem, err = s.attach(ctx, c, e)
+		return err
+	}
+	defer func() {
+		if c.exp != nil {
+			c.exp.pool.put(mem)
+			c.exp.users.Done()
+		}
+	}()
+	_ = c.nc.SetDeadline(time.Now().Add(s.cfg.NegotiateTimeout))
+	if _, err := n.run(); err != nil {
+		s.failed(log, err)
+		return
+	}
+	conn := newConn(c.nc, raw, c.exp, mem, n.told, n.structured, log.With(keyExport, c.exp.name))
+	if !s.begin(c, conn) {
+		return
+	}
+	conn.log.Info("nbd client connected")
+	c.exp.counters.Accepted.Add(1)
+	c.exp.counters.Connections.Add(1)
+	err = conn.run(ctx)
+	c.exp.counters.Connections.Add(-1)
+	var broken *ProtocolError
+	switch {
+	case err == nil:
+		conn.log.Info("nbd client disconnected")
+	case errors.As(err, &broken):
+		c.exp.counters.Broken.Add(1)
+		conn.log.Warn("nbd connection closed", keyError, err)
+	case gone(err):
+		conn.log.Info("nbd client went away without a disconnect")
+	default:
+		conn.log.Warn("nbd connection failed", keyError, err)
+	}
+}
+
+// attach takes memory for a connection and counts it as a user of the export.
+func (s *Server) attach(ctx context.Context, c *session, e *export) (*memory, error) {
+	s.mu.Lock()
+	if e.removed {
+		s.mu.Unlock()
+		return nil, ErrClosed
+	}
+	e.users.Add(1)
+	s.mu.Unlock()
+	m, err := e.pool.get(ctx)
+	if errors.Is(err, ErrMemory) {
+		for _, x := range s.exports() {
+			if err := x.pool.trim(ctx); err != nil {
+				s.cfg.Log.Error("idle nbd memory not released", keyExport, x.name, keyError, err)
+			}
+		}
+		m, err = e.pool.get(ctx)
+	}
+	if err != nil {
+		e.users.Done()
+		return nil, err
+	}
+	s.mu.Lock()
+	c.exp = e
+	s.mu.Unlock()
+	return m, nil
+}
+
+// begin ends the negotiation: from here on the connection is stopped, not closed.
+// It reports false when it is too late.
+func (s *Server) begin(c *session, conn *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || c.exp.removed {
+		return false
+	}
+	c.conn = conn
+	_ = c.nc.SetDeadline(time.Time{})
+	return true
+}
+
+// failed counts and logs a negotiation that came to nothing.
+func (s *Server) failed(log *slog.Logger, err error) {
+	var broken *ProtocolError
+	switch {
+	case errors.Is(err, errAborted) || gone(err) && !errors.Is(err, io.ErrUnexpectedEOF) || s.closing():
+		log.Debug("nbd negotiation ended", keyError, err)
+	case errors.As(err, &broken):
+		s.bump(&s.broken)
+		log.Warn("nbd connection closed in negotiation", keyError, err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		s.bump(&s.timedOut)
+		log.Warn("nbd connection closed: negotiation took too long", keyLimit, s.cfg.NegotiateTimeout)
+	default:
+		log.Warn("nbd negotiation failed", keyError, err)
+	}
+}
+
+func (s *Server) bump(n *uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*n++
+}

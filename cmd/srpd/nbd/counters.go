@@ -1,0 +1,107 @@
+package nbd
+
+import "sync/atomic"
+
+// opKinds is the number of operations that are counted apart: disk.Op's values.
+const opKinds = 5
+
+// counters are an export's. They only grow, except Connections.
+type counters struct {
+	Reads, Writes, Flushes, Trims, Zeroes atomic.Uint64
+	BytesRead, BytesWritten               atomic.Uint64
+
+	Errors      atomic.Uint64 // error replies
+	Connections atomic.Int64  // in transmission now
+	Accepted    atomic.Uint64 // that reached transmission
+	Broken      atomic.Uint64 // ended by a client that left the protocol
+	Replies     atomic.Uint64
+	Batches     atomic.Uint64 // groups of replies, one system call each if the socket takes them
+	Wakes       atomic.Uint64 // of a writer goroutine
+	Full        atomic.Uint64 // times that a socket took no more replies
+	Waits       atomic.Uint64 // of a reader for slots or memory
+}
+
+func (t *tally) note(s *slot) {
+	t.ops[s.req.Op]++
+	switch s.cmd {
+	case cmdRead:
+		t.bytesRead += uint64(s.length)
+	case cmdWrite:
+		t.bytesWritten += uint64(s.length)
+	}
+}
+
+// add adds a batch's tally and clears it.
+func (c *counters) add(t *tally) {
+	each := [opKinds]*atomic.Uint64{&c.Reads, &c.Writes, &c.Flushes, &c.Trims, &c.Zeroes}
+	for i, n := range t.ops {
+		if n > 0 {
+			each[i].Add(n)
+		}
+	}
+	if t.bytesRead > 0 {
+		c.BytesRead.Add(t.bytesRead)
+	}
+	if t.bytesWritten > 0 {
+		c.BytesWritten.Add(t.bytesWritten)
+	}
+	*t = tally{}
+}
+
+// ExportStats says what an export is and has done.
+type ExportStats struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Info        Info   `json:"info"`
+
+	Connections int64  `json:"connections"`
+	Accepted    uint64 `json:"accepted"`
+	Broken      uint64 `json:"broken"`
+
+	Reads        uint64 `json:"reads"`
+	Writes       uint64 `json:"writes"`
+	Flushes      uint64 `json:"flushes"`
+	Trims        uint64 `json:"trims"`
+	Zeroes       uint64 `json:"zeroes"`
+	BytesRead    uint64 `json:"bytes_read"`
+	BytesWritten uint64 `json:"bytes_written"`
+	Errors       uint64 `json:"errors"`
+
+	Replies uint64 `json:"replies"`
+	Batches uint64 `json:"batches"`
+	Wakes   uint64 `json:"wakes"`
+	Full    uint64 `json:"full"`
+	Waits   uint64 `json:"waits"`
+
+	MemoryGets uint64 `json:"memory_gets"`
+	MemoryPuts uint64 `json:"memory_puts"`
+}
+
+// Stats says what a server is and has done.
+type Stats struct {
+	Exports     []ExportStats `json:"exports"`
+	Connections int           `json:"connections"` // those that negotiate included
+	Accepted    uint64        `json:"accepted"`
+	Refused     uint64        `json:"refused"`    // at the limit of connections
+	Broken      uint64        `json:"broken"`     // negotiations that left the protocol
+	TimedOut    uint64        `json:"timed_out"`  // negotiations
+	Memory      int64         `json:"memory"`     // registered bytes
+	MemoryMax   int64         `json:"memory_max"` // their limit
+}
+
+func (e *export) stats() ExportStats {
+	c := &e.counters
+	s := ExportStats{
+		Name: e.name, Description: e.description, Info: e.info(),
+		Connections: c.Connections.Load(), Accepted: c.Accepted.Load(), Broken: c.Broken.Load(),
+		Reads: c.Reads.Load(), Writes: c.Writes.Load(), Flushes: c.Flushes.Load(),
+		Trims: c.Trims.Load(), Zeroes: c.Zeroes.Load(),
+		BytesRead: c.BytesRead.Load(), BytesWritten: c.BytesWritten.Load(), Errors: c.Errors.Load(),
+		Replies: c.Replies.Load(), Batches: c.Batches.Load(), Wakes: c.Wakes.Load(),
+		Full: c.Full.Load(), Waits: c.Waits.Load(),
+	}
+	e.pool.mu.Lock()
+	s.MemoryGets, s.MemoryPuts = e.pool.gets, e.pool.puts
+	e.pool.mu.Unlock()
+	return s
+}

@@ -1,0 +1,93 @@
+package nbd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	// ErrInUse is returned by ListenUnix when another process serves the socket:
+	// choose another path, or end that process.
+	ErrInUse = errors.New("in use by another process")
+
+	// ErrClosed is returned by what is called after Shutdown.
+	ErrClosed = errors.New("nbd server closed")
+
+	// ErrMemory means that Config.MemoryLimit does not leave room for one more
+	// connection: raise it, or close connections.
+	ErrMemory = errors.New("memory limit reached")
+
+	// errAborted ends a negotiation that the client gave up in good order.
+	errAborted = errors.New("client ended the negotiation")
+)
+
+// ProtocolError says where a client left the protocol. Its connection is closed;
+// nothing else is touched.
+type ProtocolError struct {
+	What  string // what was wrong
+	Value uint64 // what the client sent
+}
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("client broke the protocol: %s (%#x)", e.What, e.Value)
+}
+
+// result is an error number with the text that goes with it in an error chunk.
+type result struct {
+	errno errno
+	text  string // up to maxText bytes
+}
+
+// Results that the server finds itself.
+var (
+	resOK        = result{}
+	resReadOnly  = result{ePERM, "export is read-only"}
+	resAlign     = result{eINVAL, "not a multiple of the block size"}
+	resRange     = result{eINVAL, "beyond the end of the export"}
+	resNoSpace   = result{eNOSPC, "write beyond the end of the export"}
+	resTooLong   = result{eINVAL, "longer than the maximum block size"}
+	resZero      = result{eINVAL, "length is zero"}
+	resFlags     = result{eINVAL, "flag was not negotiated"}
+	resFlushArgs = result{eINVAL, "flush takes no offset and no length"}
+	resCommand   = result{eINVAL, "command was not negotiated"}
+	resMemory    = result{eNOMEM, "server memory limit reached"}
+)
+
+// translation is the one table from what a disk reports to what a client sees.
+// The first line that matches counts; what is in none is resOther.
+var translation = []struct {
+	err error
+	res result
+}{
+	{unix.EROFS, result{ePERM, "disk is write-protected"}},
+	{unix.EPERM, result{ePERM, "disk does not permit it"}},
+	{unix.ENOSPC, result{eNOSPC, "no space left on the disk"}},
+	{unix.EINVAL, result{eINVAL, "disk refused the request"}},
+	{unix.EOPNOTSUPP, result{eNOTSUP, "disk does not support it"}},
+	{unix.ENOMEM, result{eNOMEM, "out of memory"}},
+	{unix.ESHUTDOWN, result{eSHUTDOWN, "disk is being shut down"}},
+}
+
+var resOther = result{eIO, "input/output error"}
+
+// translate looks an error of the disk up.
+func translate(err error) result {
+	if err == nil {
+		return resOK
+	}
+	for i := range translation {
+		if errors.Is(err, translation[i].err) {
+			return translation[i].res
+		}
+	}
+	return resOther
+}
+
+// gone reports whether an error only says that the peer is no longer there.
+func gone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
+}

@@ -1,0 +1,12 @@
+package nbd
+
+// Keys of log records.
+const (
+	keyExport  = "export"
+	keyClient  = "client"
+	keyError   = "error"
+	keyLength  = "length"
+	keyAddress = "address"
+	keyLimit   = "limit"
+	keyCount   = "count"
+)

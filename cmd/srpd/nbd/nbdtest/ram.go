@@ -1,0 +1,238 @@
+package nbdtest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"minisrp/cmd/srpd/nbd"
+	"minisrp/miniport"
+	"minisrp/scsi/disk"
+	"minisrp/verbs/arena"
+	"minisrp/verbs/dispatch"
+)
+
+// Option sets a property of a RAM.
+type Option func(*RAM)
+
+// Async makes requests run on a goroutine of the disk, so that they complete on
+// frames that are not the submitter's.
+func Async() Option { return func(d *RAM) { d.worker = dispatch.NewWorker(1) } }
+
+// Cached gives the disk a volatile write cache: Durable shows what a flush or FUA
+// has made durable.
+func Cached() Option { return func(d *RAM) { d.durable = make([]byte, len(d.data)) } }
+
+// Fault makes requests fail: f is asked before each, and a result that is not nil
+// is the request's error. f runs at Dispatch, or on the goroutine of Async.
+func Fault(f func(r *disk.Request) error) Option { return func(d *RAM) { d.fault = f } }
+
+// RAM is an nbd.Backend in memory.
+type RAM struct {
+	p       *dispatch.Processor
+	info    nbd.Info
+	worker  *dispatch.Worker // nil: requests run in a DPC
+	fault   func(r *disk.Request) error
+	data    []byte
+	durable []byte // nil: there is no cache
+
+	incoming atomic.Pointer[disk.Request]
+	waiting  atomic.Int64 // requests that Hold keeps
+	holding  atomic.Bool
+	regions  atomic.Int64
+	counts   [disk.WriteZeroes + 1]atomic.Uint64
+
+	dpc      dispatch.DPC
+	work     dispatch.Work
+	finished atomic.Pointer[disk.Request] // run by the worker, to be completed
+	finish   dispatch.DPC
+}
+
+// Disk describes a disk of size bytes in blocks of 512 that can do everything.
+func Disk(size uint64) nbd.Info {
+	return nbd.Info{
+		Size: size, LogicalBlock: 512, PhysicalBlock: 4096,
+		CanFUA: true, CanUnmap: true, CanWriteZeroes: true,
+	}
+}
+
+// NewRAM makes a disk that reads as zeros.
+func NewRAM(info nbd.Info, opts ...Option) *RAM {
+	d := &RAM{info: info, data: make([]byte, info.Size), p: dispatch.New("ram")}
+	for _, o := range opts {
+		o(d)
+	}
+	d.dpc.Init(d.p, func(f *dispatch.Frame) { d.serve(f) })
+	d.finish.Init(d.p, func(f *dispatch.Frame) { complete(f, &d.finished) })
+	d.work.Init(func(context.Context) { d.serve(nil) })
+	return d
+}
+
+// Close ends the disk's goroutines. No request may be under way.
+//
+//level:passive
+func (d *RAM) Close() {
+	if d.worker != nil {
+		d.worker.Close()
+	}
+	d.p.Close()
+}
+
+// Info implements nbd.Backend.
+func (d *RAM) Info() nbd.Info { return d.info }
+
+// Processor implements nbd.Backend.
+func (d *RAM) Processor() *dispatch.Processor { return d.p }
+
+// Register implements nbd.Backend.
+func (d *RAM) Register(_ context.Context, a *arena.Arena) (*miniport.Region, error) {
+	d.regions.Add(1)
+	return miniport.NewRegion(a), nil
+}
+
+// Deregister implements nbd.Backend.
+func (d *RAM) Deregister(context.Context, *miniport.Region) error {
+	d.regions.Add(-1)
+	return nil
+}
+
+// Regions returns how many regions are registered.
+func (d *RAM) Regions() int64 { return d.regions.Load() }
+
+// Count returns how many requests of an operation have run.
+func (d *RAM) Count(op disk.Op) uint64 { return d.counts[op].Load() }
+
+// Hold keeps requests from running until Release.
+func (d *RAM) Hold() { d.holding.Store(true) }
+
+// Held returns how many requests Hold keeps.
+func (d *RAM) Held() int64 { return d.waiting.Load() }
+
+// Release lets requests run again.
+func (d *RAM) Release() {
+	d.holding.Store(false)
+	if d.worker != nil {
+		d.worker.Queue(&d.work)
+	} else {
+		d.dpc.Post()
+	}
+}
+
+// Submit implements nbd.Backend. Level: Dispatch.
+func (d *RAM) Submit(f *dispatch.Frame, r *disk.Request) {
+	d.waiting.Add(1)
+	push(&d.incoming, r)
+	if d.worker != nil {
+		d.worker.Queue(&d.work)
+	} else {
+		d.dpc.Queue(f)
+	}
+}
+
+// Snapshot returns a copy of what the disk holds.
+func (d *RAM) Snapshot() []byte { return d.copyOf(&d.data) }
+
+// Durable returns a copy of what would be left after a loss of power.
+func (d *RAM) Durable() []byte { return d.copyOf(&d.durable) }
+
+func (d *RAM) copyOf(src *[]byte) []byte {
+	done := make(chan []byte, 1)
+	if d.worker != nil {
+		var w dispatch.Work
+		w.Init(func(context.Context) { done <- append([]byte(nil), *src...) })
+		d.worker.Queue(&w)
+	} else {
+		var c dispatch.DPC
+		c.Init(d.p, func(*dispatch.Frame) { done <- append([]byte(nil), *src...) })
+		c.Post()
+	}
+	return <-done
+}
+
+// serve runs what has come in; on the worker f is nil.
+func (d *RAM) serve(f *dispatch.Frame) {
+	if d.holding.Load() {
+		return
+	}
+	for r := takeAll(&d.incoming); r != nil; {
+		next := r.Next
+		d.waiting.Add(-1)
+		d.counts[r.Op].Add(1)
+		r.Err = d.run(r)
+		if f != nil {
+			r.Done(f, r)
+		} else {
+			push(&d.finished, r)
+			d.finish.Post()
+		}
+		r = next
+	}
+}
+
+func complete(f *dispatch.Frame, from *atomic.Pointer[disk.Request]) {
+	for r := takeAll(from); r != nil; {
+		next := r.Next
+		r.Done(f, r)
+		r = next
+	}
+}
+
+var errLength = errors.New("data and length disagree")
+
+func (d *RAM) run(r *disk.Request) error {
+	if d.fault != nil {
+		if err := d.fault(r); err != nil {
+			return err
+		}
+	}
+	if r.Op == disk.Flush {
+		copy(d.durable, d.data)
+		return nil
+	}
+	at := d.data[r.Offset:][:r.Length]
+	switch r.Op {
+	case disk.Read, disk.Write:
+		rest := at
+		for _, s := range r.Data {
+			b := s.Bytes()
+			if len(b) > len(rest) {
+				return errLength
+			}
+			if r.Op == disk.Read {
+				copy(b, rest)
+			} else {
+				copy(rest, b)
+			}
+			rest = rest[len(b):]
+		}
+		if len(rest) != 0 {
+			return errLength
+		}
+	case disk.WriteZeroes, disk.Unmap:
+		clear(at)
+	}
+	if r.FUA && d.durable != nil {
+		copy(d.durable[r.Offset:], at)
+	}
+	return nil
+}
+
+// push adds to a list that takeAll empties.
+func push(list *atomic.Pointer[disk.Request], r *disk.Request) {
+	for {
+		h := list.Load()
+		r.Next = h
+		if list.CompareAndSwap(h, r) {
+			return
+		}
+	}
+}
+
+// takeAll empties a list and returns it, the oldest first.
+func takeAll(list *atomic.Pointer[disk.Request]) *disk.Request {
+	var oldest *disk.Request
+	for r := list.Swap(nil); r != nil; {
+		r, r.Next, oldest = r.Next, oldest, r
+	}
+	return oldest
+}

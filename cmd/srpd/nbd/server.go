@@ -1,0 +1,280 @@
+package nbd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"minisrp/scsi/disk"
+	"minisrp/verbs/dispatch"
+)
+
+// Config sets a server up. The zero value of a field means its default.
+type Config struct {
+	Log *slog.Logger // default: slog.Default
+
+	ConnMemory       int           // bytes, DefaultConnMemory
+	MemoryLimit      int64         // bytes, DefaultMemoryLimit
+	MaxConns         int           // DefaultMaxConns
+	NegotiateTimeout time.Duration // DefaultNegotiateTimeout
+}
+
+func (c *Config) setDefaults() error {
+	c.Log = cmp.Or(c.Log, slog.Default())
+	c.ConnMemory = cmp.Or(c.ConnMemory, DefaultConnMemory)
+	c.MemoryLimit = cmp.Or(c.MemoryLimit, DefaultMemoryLimit)
+	c.MaxConns = cmp.Or(c.MaxConns, DefaultMaxConns)
+	c.NegotiateTimeout = cmp.Or(c.NegotiateTimeout, DefaultNegotiateTimeout)
+	const least = ringSize + slabFrom
+	if c.ConnMemory < least || c.ConnMemory > 1<<30 {
+		return fmt.Errorf("connection memory of %d bytes: want %d to %d", c.ConnMemory, least, 1<<30)
+	}
+	return nil
+}
+
+// Server serves exports to NBD clients.
+//
+// Ownership: made by NewServer; Serve is called once for each listener, each on a
+// goroutine of the caller; Shutdown ends them all. Every connection has a
+// goroutine that Serve starts and Shutdown awaits.
+type Server struct {
+	// Fixed after construction.
+	cfg  Config
+	done chan struct{} // closed by Shutdown
+
+	budget budget
+
+	mu       sync.Mutex // guards what follows
+	byName   map[string]*export
+	conns    map[*session]struct{}
+	serving  map[net.Listener]struct{}
+	closed   bool
+	accepted uint64
+	refused  uint64
+	broken   uint64
+	timedOut uint64
+
+	wg sync.WaitGroup // connections
+}
+
+// export is a name and what stands behind it.
+//
+// Ownership: the server's map; connections keep it alive through conns.
+type export struct {
+	// Fixed after construction.
+	name, description string
+	readOnly          bool
+	backend           Backend
+	pool              *pool
+
+	counters counters
+
+	// Guarded by Server.mu.
+	removed bool
+	users   sync.WaitGroup // connections; added to only while not removed
+}
+
+func (e *export) info() Info {
+	i := e.backend.Info()
+	i.ReadOnly = i.ReadOnly || e.readOnly
+	return i
+}
+
+// NewServer makes a server without exports.
+func NewServer(cfg Config) (*Server, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg:     cfg,
+		byName:  make(map[string]*export),
+		conns:   make(map[*session]struct{}),
+		serving: make(map[net.Listener]struct{}),
+		done:    make(chan struct{}),
+	}
+	s.budget.limit = cfg.MemoryLimit
+	return s, nil
+}
+
+// Export describes what Add adds.
+type Export struct {
+	Name        string // up to 4096 bytes of UTF-8; clients ask for it
+	Description string // up to 4096 bytes, for people
+	ReadOnly    bool   // also if the disk could be written
+	Backend     Backend
+}
+
+// Add makes an export visible. A client that asks for the empty name gets the
+// export of that name, or else the only one.
+func (s *Server) Add(x Export) error {
+	if len(x.Name) > maxName || len(x.Description) > maxName {
+		return fmt.Errorf("export %.64q: name and description are %d and %d bytes, want up to %d",
+			x.Name, len(x.Name), len(x.Description), maxName)
+	}
+	if err := x.Backend.Info().check(); err != nil {
+		return fmt.Errorf("export %q: %w", x.Name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	if s.byName[x.Name] != nil {
+		return fmt.Errorf("export %q: there is one of this name already", x.Name)
+	}
+	s.byName[x.Name] = &export{
+		name: x.Name, description: x.Description, readOnly: x.ReadOnly, backend: x.Backend,
+		pool: &pool{backend: x.Backend, budget: &s.budget, size: s.cfg.ConnMemory},
+	}
+	return nil
+}
+
+// Remove takes an export away: its connections stop reading, what is in flight
+// completes, the disk is flushed, and its memory is deregistered. When ctx ends
+// first the sockets are closed; Remove still waits for requests that the backend
+// has, since they point into the memory.
+func (s *Server) Remove(ctx context.Context, name string) error {
+	s.mu.Lock()
+	e := s.byName[name]
+	if e == nil {
+		s.mu.Unlock()
+		return fmt.Errorf("export %q: there is none of this name", name)
+	}
+	s.detachLocked(e)
+	s.mu.Unlock()
+	return s.retire(ctx, e)
+}
+
+// detachLocked hides an export and stops its connections. Caller holds s.mu.
+func (s *Server) detachLocked(e *export) {
+	delete(s.byName, e.name)
+	e.removed = true
+	for c := range s.conns {
+		switch {
+		case c.exp != e:
+		case c.conn != nil:
+			c.conn.stop()
+		default:
+			_ = c.nc.Close()
+		}
+	}
+}
+
+// retire waits for the connections of a detached export and puts its affairs in
+// order.
+func (s *Server) retire(ctx context.Context, e *export) error {
+	unhook := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for c := range s.conns {
+			if c.exp == e && c.conn != nil {
+				c.conn.kill()
+			}
+		}
+	})
+	e.users.Wait()
+	unhook()
+	err := flushDisk(e)
+	if err != nil {
+		err = fmt.Errorf("export %q: flush: %w", e.name, err)
+	}
+	return errors.Join(err, e.pool.trim(context.WithoutCancel(ctx)))
+}
+
+// flushDisk flushes an export's disk and waits for it.
+func flushDisk(e *export) error {
+	if e.info().ReadOnly {
+		return nil
+	}
+	done := make(chan struct{})
+	r := &disk.Request{Op: disk.Flush, Done: func(*dispatch.Frame, *disk.Request) { close(done) }}
+	var f dispatch.Frame
+	e.backend.Processor().Raise(&f)
+	e.backend.Submit(&f, r)
+	f.Lower()
+	<-done
+	return r.Err
+}
+
+// Shutdown stops accepting, stops reading from all clients, lets what is in flight
+// complete and its replies be written, flushes each disk, and deregisters all
+// memory. When ctx ends first the sockets are closed, and the error says so;
+// Shutdown still waits for requests that backends have.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.done)
+	}
+	for l := range s.serving {
+		_ = l.Close()
+	}
+	for c := range s.conns {
+		if c.conn == nil {
+			_ = c.nc.Close()
+		}
+	}
+	var all []*export
+	for _, e := range s.byName {
+		all = append(all, e)
+		s.detachLocked(e)
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, e := range all {
+		errs = append(errs, s.retire(ctx, e))
+	}
+	s.wg.Wait()
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// Stats returns the counters, exports in the order of their names.
+func (s *Server) Stats() Stats {
+	s.mu.Lock()
+	st := Stats{
+		Connections: len(s.conns), Accepted: s.accepted, Refused: s.refused,
+		Broken: s.broken, TimedOut: s.timedOut, MemoryMax: s.budget.limit,
+	}
+	s.mu.Unlock()
+	for _, e := range s.exports() {
+		st.Exports = append(st.Exports, e.stats())
+	}
+	s.budget.mu.Lock()
+	st.Memory = s.budget.used
+	s.budget.mu.Unlock()
+	return st
+}
+
+func (s *Server) lookup(name string) *export {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byName[name]
+	if e == nil && name == "" && len(s.byName) == 1 {
+		for _, e = range s.byName {
+		}
+	}
+	return e
+}
+
+func (s *Server) exports() []*export {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*export, 0, len(s.byName))
+	for _, e := range s.byName {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *export) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+func (s *Server) closing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}

@@ -1,0 +1,209 @@
+package nbd
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// writer is the half of a connection that turns completed requests into replies.
+//
+// Ownership: whoever holds the connection's write flag.
+type writer struct {
+	iov     [2*slots + 1]unix.Iovec
+	at, end int // what of iov is still to be written
+	heads   [slots * headSize]byte
+	batch   *slot // whose replies are in iov
+	msg     unix.Msghdr
+	wait    bool  // send waits until the socket takes more
+	full    bool  // the socket takes no more now
+	failure error // why the socket takes no more at all
+	send    func(fd uintptr) bool
+}
+
+// headSize is the most that a reply has beside its data.
+const headSize = errorChunkSize + maxText
+
+func (w *writer) init(c *conn) { w.send = c.transmit }
+
+// writeLoop is the writer goroutine.
+func (c *conn) writeLoop() {
+	defer close(c.written)
+	for {
+		select {
+		case <-c.wake:
+			c.exp.counters.Wakes.Add(1)
+			c.flush(true)
+		case <-c.quit:
+			return
+		}
+	}
+}
+
+// flush writes what has completed, unless somebody else is at it, who will then
+// see it. With wait it waits for the socket; without, it leaves what the socket
+// does not take to the writer goroutine.
+func (c *conn) flush(wait bool) {
+	for {
+		switch {
+		case wait && c.writing.CompareAndSwap(writeHanded, writeBusy):
+		case c.completed.empty() || !c.writing.CompareAndSwap(writeIdle, writeBusy):
+			return
+		}
+		for {
+			if c.batch == nil && !c.collect() {
+				break
+			}
+			if !c.writeBatch(wait) {
+				c.writing.Store(writeHanded)
+				c.wakeWriter()
+				return
+			}
+			c.retire()
+		}
+		c.writing.Store(writeIdle)
+		// What completed after collect looked, while the flag was ours.
+	}
+}
+
+// collect encodes the replies of what has completed.
+func (c *conn) collect() bool {
+	c.batch = c.completed.take()
+	if c.batch == nil {
+		return false
+	}
+	c.at, c.end = 0, 0
+	var open []byte // the piece of heads that the last iovec stands for
+	used := 0
+	var errs, replies uint64
+	for s := c.batch; s != nil; s = s.next {
+		res := s.res
+		if res == resOK {
+			res = translate(s.req.Err)
+		}
+		h := c.heads[used:]
+		var n int
+		switch {
+		case res != resOK:
+			errs++
+			if c.structured && s.cmd == cmdRead {
+				n = putErrorChunk(h, res.errno, s.cookie, res.text)
+			} else {
+				n = putSimple(h, res.errno, s.cookie)
+			}
+		case s.cmd == cmdRead && c.structured:
+			n = putOffsetData(h, s.cookie, s.req.Offset, s.length)
+		default:
+			n = putSimple(h, eOK, s.cookie)
+		}
+		replies++
+		if open == nil {
+			c.end++
+			open = h[:0]
+			c.iov[c.end-1].Base = unsafe.SliceData(h)
+		}
+		open = open[:len(open)+n]
+		c.iov[c.end-1].SetLen(len(open))
+		used += n
+		if s.cmd == cmdRead && res == resOK {
+			b := s.payload()
+			c.iov[c.end].Base = unsafe.SliceData(b)
+			c.iov[c.end].SetLen(len(b))
+			c.end++
+			open = nil
+		}
+	}
+	c.exp.counters.Batches.Add(1)
+	c.exp.counters.Replies.Add(replies)
+	if errs > 0 {
+		c.exp.counters.Errors.Add(errs)
+	}
+	return true
+}
+
+// writeBatch writes the batch. It reports false when the socket takes no more and
+// wait was not asked for. On a dead socket it writes nothing.
+func (c *conn) writeBatch(wait bool) bool {
+	c.wait = wait
+	for c.at < c.end && !c.dead.Load() {
+		c.full = false
+		err := c.raw.Write(c.send)
+		if c.full {
+			return false
+		}
+		if err == nil {
+			err = c.failure
+		}
+		if err != nil {
+			if c.failure == nil && !gone(err) {
+				c.failure = fmt.Errorf("write replies: %w", err)
+			}
+			c.kill()
+		}
+	}
+	return true
+}
+
+// transmit is one try to write, for RawConn.Write.
+func (c *conn) transmit(fd uintptr) bool {
+	for c.at < c.end {
+		c.msg.Iov = &c.iov[c.at]
+		c.msg.SetIovlen(c.end - c.at)
+		n, _, e := unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&c.msg)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		switch {
+		case e == unix.EINTR:
+		case e == unix.EAGAIN:
+			c.exp.counters.Full.Add(1)
+			c.full = !c.wait
+			return c.full
+		case e != 0:
+			c.failure = fmt.Errorf("write replies: %w", e)
+			return true
+		default:
+			c.advance(int(n))
+		}
+	}
+	return true
+}
+
+// advance drops n written bytes from the front of iov.
+func (c *conn) advance(n int) {
+	for n > 0 {
+		v := &c.iov[c.at]
+		if n >= int(v.Len) {
+			n -= int(v.Len)
+			c.at++
+			continue
+		}
+		v.Base = (*byte)(unsafe.Add(unsafe.Pointer(v.Base), n))
+		v.SetLen(int(v.Len) - n)
+		return
+	}
+}
+
+// retire gives the slots of a written batch back to the reader.
+func (c *conn) retire() {
+	for s := c.batch; s != nil; {
+		next := s.next
+		c.freed.push(s)
+		s = next
+	}
+	c.batch = nil
+	if c.waiting.Load() {
+		select {
+		case c.room <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// ended returns why the socket failed; nil when the peer just went away. To be
+// called after run.
+func (c *conn) ended() error {
+	if c.failure == nil || gone(c.failure) || errors.Is(c.failure, unix.EBADF) {
+		return nil
+	}
+	return c.failure
+}
