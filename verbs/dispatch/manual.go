@@ -11,24 +11,7 @@ func NewManual(name string, opts ...Option) *Processor {
 	c := &manualClock{}
 	p := newProcessor(name, func() time.Duration { return c.now }, opts)
 	p.manual = c
-	p.wake = make(chan struct{}, 1)
 	return p
-}
-
-// RunUntil runs what is queued, and what others queue, until done is closed. The
-// clock stands still.
-//
-//level:passive
-func (p *Processor) RunUntil(done <-chan struct{}) {
-	for {
-		p.RunUntilIdle()
-		select {
-		case <-done:
-			p.RunUntilIdle()
-			return
-		case <-p.wake:
-		}
-	}
 }
 
 // RunUntilIdle runs what is queued, and what that queues, until nothing is left.
@@ -36,7 +19,7 @@ func (p *Processor) RunUntil(done <-chan struct{}) {
 //
 //level:passive
 func (p *Processor) RunUntilIdle() {
-	for !p.queue.Empty() {
+	for !p.queue.empty() {
 		var f Frame
 		p.Raise(&f)
 		f.Lower()

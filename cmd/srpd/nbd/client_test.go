@@ -1,0 +1,300 @@
+package nbd_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"minisrp/cmd/srpd/nbd"
+	"minisrp/cmd/srpd/nbd/nbdtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const limit = 20 * time.Second // longest that a test waits for anything
+
+// server is a server on a unix socket with its log.
+type server struct {
+	*nbd.Server
+	path string
+	log  *logBuffer
+
+	failing bool // Shutdown may report an error
+}
+
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// ram makes a disk that is closed after the server.
+func ram(t testing.TB, info nbd.Info, opts ...nbdtest.Option) *nbdtest.RAM {
+	t.Helper()
+	d := nbdtest.NewRAM(info, opts...)
+	t.Cleanup(d.Close)
+	return d
+}
+
+// serve starts a server; disks are to be made before it.
+func serve(t testing.TB, cfg nbd.Config, exports ...nbd.Export) *server {
+	t.Helper()
+	log := &logBuffer{}
+	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	s, err := nbd.NewServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range exports {
+		if err := s.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := nbd.ListenUnix(path, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }()
+	srv := &server{Server: s, path: path, log: log}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, e := range exports {
+				e.Backend.(*nbdtest.RAM).Release() // the test may have ended with it held
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil && !srv.failing {
+			t.Errorf("shutdown: %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		for _, e := range exports {
+			if n := e.Backend.(*nbdtest.RAM).Regions(); n != 0 {
+				t.Errorf("%d regions are still registered", n)
+			}
+		}
+	})
+	return srv
+}
+
+// client speaks the protocol in the open.
+type client struct {
+	testing.TB
+	net.Conn
+}
+
+func (s *server) dial(t testing.TB) *client {
+	t.Helper()
+	nc, err := net.Dial("unix", s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = nc.Close() })
+	_ = nc.SetDeadline(time.Now().Add(limit))
+	return &client{t, nc}
+}
+
+func (c *client) send(parts ...any) {
+	c.Helper()
+	var b []byte
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			b = append(b, p...)
+		case []byte:
+			b = append(b, p...)
+		default:
+			b, _ = binary.Append(b, binary.BigEndian, p)
+		}
+	}
+	if _, err := c.Write(b); err != nil {
+		c.Fatalf("send: %v", err)
+	}
+}
+
+func (c *client) recv(n int) []byte {
+	c.Helper()
+	b := make([]byte, n)
+	if _, err := io.ReadFull(c, b); err != nil {
+		c.Fatalf("receive %d bytes: %v", n, err)
+	}
+	return b
+}
+
+// eof checks that the server has closed the connection and sent nothing more.
+func (c *client) eof() {
+	c.Helper()
+	b, err := io.ReadAll(c)
+	if err != nil || len(b) != 0 {
+		c.Fatalf("wanted the end of the connection, got %x, %v", b, err)
+	}
+}
+
+func (c *client) greet(flags uint32) {
+	c.Helper()
+	if got := string(c.recv(16)); got != "NBDMAGICIHAVEOPT" {
+		c.Fatalf("greeting is %q", got)
+	}
+	if got := c.recv(2); got[0] != 0 || got[1] != 3 {
+		c.Fatalf("handshake flags are %x, want 3", got)
+	}
+	c.send(flags)
+}
+
+func (c *client) option(opt uint32, data ...any) {
+	c.Helper()
+	var b bytes.Buffer
+	sub := &client{c.TB, discard{&b}}
+	sub.send(data...)
+	c.send("IHAVEOPT", opt, uint32(b.Len()), b.Bytes())
+}
+
+type discard struct{ *bytes.Buffer }
+
+func (discard) Close() error                     { return nil }
+func (discard) LocalAddr() net.Addr              { return nil }
+func (discard) RemoteAddr() net.Addr             { return nil }
+func (discard) SetDeadline(time.Time) error      { return nil }
+func (discard) SetReadDeadline(time.Time) error  { return nil }
+func (discard) SetWriteDeadline(time.Time) error { return nil }
+
+// reply reads one option reply.
+func (c *client) reply(opt uint32) (kind uint32, data []byte) {
+	c.Helper()
+	h := c.recv(20)
+	if m := binary.BigEndian.Uint64(h); m != 0x3e889045565a9 {
+		c.Fatalf("option reply has magic %#x", m)
+	}
+	if o := binary.BigEndian.Uint32(h[8:]); o != opt {
+		c.Fatalf("reply is to option %d, want %d", o, opt)
+	}
+	return binary.BigEndian.Uint32(h[12:]), c.recv(int(binary.BigEndian.Uint32(h[16:])))
+}
+
+func (c *client) wantReply(opt, kind uint32) []byte {
+	c.Helper()
+	k, data := c.reply(opt)
+	if k != kind {
+		c.Fatalf("reply to option %d is %#x %q, want %#x", opt, k, data, kind)
+	}
+	return data
+}
+
+// enter negotiates up to transmission.
+func (c *client) enter(name string, structured bool) (size uint64, flags uint16) {
+	c.Helper()
+	c.greet(3)
+	if structured {
+		c.option(8)
+		c.wantReply(8, 1)
+	}
+	c.option(7, uint32(len(name)), name, uint16(0))
+	for {
+		k, d := c.reply(7)
+		switch {
+		case k == 1:
+			return size, flags
+		case k != 3:
+			c.Fatalf("GO answers %#x %q", k, d)
+		case d[1] == 0:
+			size, flags = binary.BigEndian.Uint64(d[2:]), binary.BigEndian.Uint16(d[10:])
+		}
+	}
+}
+
+const (
+	read = iota
+	write
+	disc
+	flush
+	trim
+	cache
+	zeroes
+)
+
+const (
+	fua    = 1
+	noHole = 2
+	df     = 4
+)
+
+func (c *client) request(flags, cmd uint16, cookie, offset uint64, length uint32, data ...any) {
+	c.Helper()
+	c.send(append([]any{uint32(0x25609513), flags, cmd, cookie, offset, length}, data...)...)
+}
+
+// simple reads a simple reply's header.
+func (c *client) simple() (errno uint32, cookie uint64) {
+	c.Helper()
+	h := c.recv(16)
+	if m := binary.BigEndian.Uint32(h); m != 0x67446698 {
+		c.Fatalf("reply has magic %#x", m)
+	}
+	return binary.BigEndian.Uint32(h[4:]), binary.BigEndian.Uint64(h[8:])
+}
+
+func (c *client) want(errno uint32, cookie uint64) {
+	c.Helper()
+	if e, k := c.simple(); e != errno || k != cookie {
+		c.Fatalf("reply is error %d to cookie %#x, want %d to %#x", e, k, errno, cookie)
+	}
+}
+
+// chunk reads a structured reply's chunk.
+func (c *client) chunk() (flags, kind uint16, cookie uint64, data []byte) {
+	c.Helper()
+	h := c.recv(20)
+	if m := binary.BigEndian.Uint32(h); m != 0x668e33ef {
+		c.Fatalf("chunk has magic %#x", m)
+	}
+	return binary.BigEndian.Uint16(h[4:]), binary.BigEndian.Uint16(h[6:]),
+		binary.BigEndian.Uint64(h[8:]), c.recv(int(binary.BigEndian.Uint32(h[16:])))
+}
+
+// eventually waits for a condition that only other goroutines can bring about.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.After(limit)
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+	}
+}
+
+// pattern makes n bytes that differ from place to place.
+func pattern(n int, seed byte) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i) ^ byte(i>>8) ^ byte(i>>16) ^ seed
+	}
+	return b
+}

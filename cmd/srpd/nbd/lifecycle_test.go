@@ -1,0 +1,391 @@
+package nbd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"minisrp/cmd/srpd/nbd"
+	"minisrp/cmd/srpd/nbd/nbdtest"
+	"minisrp/scsi/disk"
+)
+
+// A client that disappears leaves requests behind that point into its memory: it
+// is not used again before they have completed.
+func TestClientVanishes(t *testing.T) {
+	each(t, func(t *testing.T, opts ...nbdtest.Option) {
+		d := ram(t, nbdtest.Disk(mib), opts...)
+		s := serve(t, nbd.Config{ConnMemory: 2 * mib, MemoryLimit: 2 * mib}, nbd.Export{Backend: d})
+		d.Hold()
+		k := s.dial(t)
+		k.enter("", false)
+		for i := range 20 {
+			k.request(0, write, uint64(i), uint64(i)*4096, 4096, pattern(4096, 7))
+			k.request(0, read, uint64(i), uint64(i)*4096, 4096)
+		}
+		k.request(0, write, 99, 512<<10, 256<<10, make([]byte, 1000)) // and ends in mid-payload
+		eventually(t, "all have been submitted", func() bool { return d.Held() == 40 })
+		_ = k.Close()
+		again := s.dial(t)
+		again.greet(3)
+		again.option(7, uint32(0), uint16(0))
+		if text := again.wantReply(7, 1<<31+2); !strings.Contains(string(text), "memory") {
+			t.Fatalf("the answer is %q", text)
+		}
+		if x := s.Stats().Exports[0]; x.MemoryGets != 1 || x.MemoryPuts != 0 {
+			t.Fatalf("the memory was put back with requests in it: %+v", x)
+		}
+		d.Release()
+		eventually(t, "the memory is free", func() bool { return s.Stats().Exports[0].MemoryPuts == 1 })
+		if got := d.Snapshot(); !bytes.Equal(got[:4096], pattern(4096, 7)) || !bytes.Equal(got[512<<10:], make([]byte, 512<<10)) {
+			t.Error("the disk does not hold what was sent in full, or holds what was not")
+		}
+		again.option(7, uint32(0), uint16(0))
+		again.wantReply(7, 3)
+	})
+}
+
+// A client that asks and does not read is read from until slots and memory are
+// used up, and is served in full once it reads.
+func TestClientSendsBeforeItReceives(t *testing.T) {
+	each(t, func(t *testing.T, opts ...nbdtest.Option) {
+		d := ram(t, nbdtest.Disk(4*mib), opts...)
+		s := serve(t, nbd.Config{ConnMemory: 2 * mib}, nbd.Export{Backend: d})
+		k := s.dial(t)
+		k.enter("", false)
+		const n = 200 // as much as the socket holds while the reader waits
+		for i := range n {
+			k.request(0, read, uint64(i), uint64(i%8)*(64<<10), 64<<10)
+		}
+		seen := map[uint64]bool{}
+		for range n {
+			e, cookie := k.simple()
+			if e != 0 || seen[cookie] {
+				t.Fatalf("error %d, cookie %d seen %v", e, cookie, seen[cookie])
+			}
+			seen[cookie] = true
+			k.recv(64 << 10)
+		}
+		if x := s.Stats().Exports[0]; x.Full == 0 || x.Waits == 0 {
+			t.Errorf("the socket was never full, or the reader never waited: %+v", x)
+		}
+	})
+}
+
+// More in flight than there are slots.
+func TestMoreThanSlots(t *testing.T) {
+	d := ram(t, nbdtest.Disk(mib))
+	s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
+	k := s.dial(t)
+	k.enter("", false)
+	d.Hold()
+	const n = 190 // the socket holds the rest
+	for i := range n {
+		k.request(0, write, uint64(i), 0, 512, make([]byte, 512))
+	}
+	eventually(t, "the slots are full", func() bool { return d.Held() == 128 })
+	d.Release()
+	for range n {
+		if e, _ := k.simple(); e != 0 {
+			t.Fatalf("error %d", e)
+		}
+	}
+}
+
+// NBD_FLAG_CAN_MULTI_CONN: a flush on one connection covers what another wrote.
+func TestFlushCoversAllConnections(t *testing.T) {
+	d := ram(t, nbdtest.Disk(mib), nbdtest.Cached())
+	s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
+	a, b := s.dial(t), s.dial(t)
+	a.enter("", false)
+	b.enter("", false)
+	p := pattern(4096, 3)
+	a.request(0, write, 1, 8192, 4096, p)
+	a.want(0, 1)
+	b.request(0, read, 2, 8192, 4096)
+	b.want(0, 2)
+	if !bytes.Equal(b.recv(4096), p) {
+		t.Error("the other connection does not see what was written")
+	}
+	if bytes.Equal(d.Durable()[8192:][:4096], p) {
+		t.Error("durable before the flush: the disk under test has no cache")
+	}
+	b.request(0, flush, 3, 0, 0)
+	b.want(0, 3)
+	if !bytes.Equal(d.Durable()[8192:][:4096], p) {
+		t.Error("not durable after the flush")
+	}
+}
+
+// NBD_CMD_DISC: what came before it is answered.
+func TestDisconnectFinishes(t *testing.T) {
+	each(t, func(t *testing.T, opts ...nbdtest.Option) {
+		d := ram(t, nbdtest.Disk(mib), opts...)
+		s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
+		k := s.dial(t)
+		k.enter("", false)
+		d.Hold()
+		k.request(0, flush, 1, 0, 0)
+		k.request(0, disc, 2, 0, 0)
+		eventually(t, "the flush is there", func() bool { return d.Held() == 1 })
+		d.Release()
+		k.want(0, 1)
+		k.eof()
+	})
+}
+
+// Shutdown answers what is in flight, flushes, and closes.
+func TestShutdownFinishes(t *testing.T) {
+	each(t, func(t *testing.T, opts ...nbdtest.Option) {
+		d := ram(t, nbdtest.Disk(mib), append(opts, nbdtest.Cached())...)
+		s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
+		k := s.dial(t)
+		k.enter("", false)
+		negotiating := s.dial(t)
+		negotiating.greet(3)
+		d.Hold()
+		p := pattern(4096, 9)
+		k.request(0, write, 1, 0, 4096, p)
+		eventually(t, "the write is there", func() bool { return d.Held() == 1 })
+		done := make(chan error, 1)
+		go func() { done <- s.Shutdown(context.Background()) }()
+		negotiating.eof()
+		d.Release()
+		k.want(0, 1)
+		k.eof()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(d.Durable()[:4096], p) || d.Count(disk.Flush) != 1 {
+			t.Errorf("not flushed: %d flushes", d.Count(disk.Flush))
+		}
+		if _, err := net.Dial("unix", s.path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the socket is still there: %v", err)
+		}
+	})
+}
+
+// A client that never reads its replies does not hold up the end longer than the
+// context allows.
+func TestShutdownOfStuckClient(t *testing.T) {
+	d := ram(t, nbdtest.Disk(8*mib))
+	s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
+	k := s.dial(t)
+	k.enter("", false)
+	for i := range 4 {
+		k.request(0, read, uint64(i), 0, mib)
+	}
+	eventually(t, "the socket is full", func() bool { return s.Stats().Exports[0].Full > 0 })
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := s.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("shutdown gives %v", err)
+	}
+}
+
+// Remove ends an export's clients and leaves those of others.
+func TestRemove(t *testing.T) {
+	a, b := ram(t, nbdtest.Disk(mib)), ram(t, nbdtest.Disk(mib))
+	s := serve(t, nbd.Config{}, nbd.Export{Name: "a", Backend: a}, nbd.Export{Name: "b", Backend: b})
+	ka, kb := s.dial(t), s.dial(t)
+	ka.enter("a", false)
+	kb.enter("b", false)
+	if err := s.Remove(context.Background(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	ka.eof()
+	if a.Regions() != 0 {
+		t.Error("memory is still registered")
+	}
+	kb.request(0, flush, 1, 0, 0)
+	kb.want(0, 1)
+	if err := s.Remove(context.Background(), "a"); err == nil {
+		t.Error("removed twice")
+	}
+}
+
+// Clients that come and go at any point leave nothing behind (the goroutines are
+// TestMain's affair).
+func TestConnectDisconnectStorm(t *testing.T) {
+	d := ram(t, nbdtest.Disk(mib), nbdtest.Async())
+	s := serve(t, nbd.Config{ConnMemory: 2 * mib, MemoryLimit: 64 * mib}, nbd.Export{Backend: d})
+	n := 400
+	if testing.Short() {
+		n = 100
+	}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range n {
+				nc, err := net.Dial("unix", s.path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				step := (i + w) % 5
+				for _, part := range []string{
+					"\x00\x00\x00\x03IHAVE",
+					"OPT\x00\x00\x00\x07\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00",                                            // GO
+					"\x25\x60\x95\x13\x00\x00\x00\x01" + strings.Repeat("\x00", 18) + "\x10\x00" + strings.Repeat("x", 4096), // WRITE
+					"\x25\x60\x95\x13\x00\x00\x00\x00" + strings.Repeat("\x00", 18) + "\x10\x00",                             // READ
+				}[:step] {
+					_, _ = io.WriteString(nc, part)
+				}
+				if step == 4 {
+					_, _ = io.ReadFull(nc, make([]byte, 18))
+				}
+				_ = nc.Close()
+			}
+		})
+	}
+	wg.Wait()
+	eventually(t, "all have gone", func() bool {
+		st := s.Stats()
+		x := st.Exports[0]
+		return st.Accepted == uint64(4*n) && st.Connections == 0 && x.MemoryGets == x.MemoryPuts
+	})
+}
+
+// After SIGKILL the socket is still there; the next start needs no help.
+func TestListenUnixStale(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	_ = dead.Close()
+	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := nbd.ListenUnix(path, 0o640)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o640&^umask(t) {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	left, _ := os.ReadDir(filepath.Dir(path))
+	if len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func umask(t *testing.T) fs.FileMode {
+	t.Helper()
+	f := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(f, nil, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 0o777 &^ st.Mode().Perm()
+}
+
+func TestListenUnixInUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := nbd.ListenUnix(path, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nbd.ListenUnix(path, 0o600); !errors.Is(err, nbd.ErrInUse) || !strings.Contains(err.Error(), path) {
+		t.Errorf("second listener: %v", err)
+	}
+	_ = l.Close()
+	// A program that knows nothing of the lock.
+	other, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := nbd.ListenUnix(path, 0o600); !errors.Is(err, nbd.ErrInUse) {
+		t.Errorf("beside another program: %v", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the other program's socket is gone: %v", err)
+	}
+}
+
+func TestListenUnixRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nbd.ListenUnix(file, 0o600); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("on a file: %v", err)
+	}
+	if b, _ := os.ReadFile(file); string(b) != "precious" {
+		t.Error("the file was touched")
+	}
+	for _, path := range []string{"", "@abstract", filepath.Join(dir, strings.Repeat("x", 110)), filepath.Join(dir, "no", "such")} {
+		if _, err := nbd.ListenUnix(path, 0o600); err == nil || errors.Is(err, nbd.ErrInUse) {
+			t.Errorf("on %q: %v", path, err)
+		}
+	}
+}
+
+func TestListenTCP(t *testing.T) {
+	d := ram(t, nbdtest.Disk(mib))
+	s := serve(t, nbd.Config{}, nbd.Export{Name: "x", Backend: d})
+	l, err := nbd.ListenTCP("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nbd.ListenTCP(l.Addr().String()); !errors.Is(err, nbd.ErrInUse) {
+		t.Errorf("second listener: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }()
+	nc, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	_ = nc.SetDeadline(time.Now().Add(limit))
+	k := &client{t, nc}
+	k.enter("x", false)
+	k.request(0, read, 1, 0, 256<<10)
+	k.want(0, 1)
+	k.recv(256 << 10)
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for _, a := range []string{":10809", "localhost", "127.0.0.1:99999"} {
+		if _, err := nbd.ListenTCP(a); err == nil {
+			t.Errorf("listening on %q", a)
+		}
+	}
+}
+
+func TestURI(t *testing.T) {
+	for _, c := range []struct {
+		addr net.Addr
+		name string
+		want string
+	}{
+		{&net.UnixAddr{Name: "/run/a b+c.sock", Net: "unix"}, "disk 0/x", "nbd+unix:///disk%200%2Fx?socket=%2Frun%2Fa%20b%2Bc.sock"},
+		{&net.TCPAddr{IP: net.IPv6loopback, Port: 10809}, "x", "nbd://[::1]:10809/x"},
+	} {
+		if got := nbd.URI(c.addr, c.name); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}

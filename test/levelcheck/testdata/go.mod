@@ -1,3 +1,0 @@
-module minisrp
-
-go 1.26
