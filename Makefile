@@ -5,7 +5,7 @@ RACE   := $(wildcard verbs srp miniport scsi/lun scsi/disk cmd)
 BENCH  ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint bench fmt vet race tools clean
+.PHONY: help build run test lint bench fmt vet levels imports race tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 18
@@ -25,7 +25,7 @@ test: tools lint build ## everything: lint, build, tests, tests under the race d
 race: ## the packages with concurrency, under the race detector
 	go test -race -short -timeout 15m $(RACE:%=./%/...)
 
-lint: fmt vet ## gofmt, go vet, levels, import directions
+lint: fmt vet levels imports ## gofmt, go vet, levels, import directions
 
 fmt:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || \
@@ -33,6 +33,12 @@ fmt:
 
 vet:
 	go vet ./...
+
+levels: ## what may run at Dispatch, checked by test/levelcheck
+	go run ./test/levelcheck/cmd/levelcheck ./...
+
+imports:
+	go test ./test/imports
 
 bench: ## every benchmark, with allocations (BENCH=regexp narrows)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...

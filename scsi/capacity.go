@@ -43,8 +43,8 @@ func (c *Capacity) Bytes() (uint64, bool) {
 
 // Append10 adds READ CAPACITY(10) data to b. A last LBA above 32 bits becomes ffffffffh.
 func (c *Capacity) Append10(b []byte) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(min(c.LastLBA, math.MaxUint32)))
-	return binary.BigEndian.AppendUint32(b, c.BlockSize)
+	b = appendUint32(b, uint32(min(c.LastLBA, math.MaxUint32)))
+	return appendUint32(b, c.BlockSize)
 }
 
 // Append16 adds READ CAPACITY(16) data to b.

@@ -21,6 +21,11 @@ func (c *SyncCache) Put(cdb *CDB) int {
 		putRange10(cdb, c.LBA, c.Blocks)
 		return 10
 	}
+	return c.Put16(cdb)
+}
+
+// Put16 writes SYNCHRONIZE CACHE(16), for units that do not know the other, and returns its length.
+func (c *SyncCache) Put16(cdb *CDB) int {
 	*cdb = CDB{0: byte(OpSyncCache16), 1: bit(c.Immediate, 1), 14: c.Group & 0x3f}
 	putRange16(cdb, c.LBA, c.Blocks)
 	return 16
@@ -56,8 +61,7 @@ func (c *WriteSame) Put(cdb *CDB) int {
 		putRange10(cdb, c.LBA, c.Blocks)
 		return 10
 	}
-	c.Put16(cdb)
-	return 16
+	return c.Put16(cdb)
 }
 
 // Put16 writes WRITE SAME(16), for units that know it but not WRITE SAME(10), and returns its length.

@@ -35,10 +35,10 @@ func (l LUNList) Needed() uint64 { return 8 + uint64(l.total) }
 
 // AppendLUNList adds REPORT LUNS data with luns to b. The caller cuts it to the allocation length.
 func AppendLUNList(b []byte, luns []LUN) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(8*len(luns)))
+	b = appendUint32(b, uint32(8*len(luns)))
 	b = append(b, 0, 0, 0, 0)
 	for _, l := range luns {
-		b = binary.BigEndian.AppendUint64(b, uint64(l))
+		b = appendUint64(b, uint64(l))
 	}
 	return b
 }

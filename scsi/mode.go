@@ -105,12 +105,12 @@ func (h *ModeHeader) AppendModeData(b []byte, ten bool, pages []byte) []byte {
 	}
 	switch descriptor {
 	case 8:
-		b = binary.BigEndian.AppendUint32(b, uint32(min(h.Descriptor.Blocks, math.MaxUint32)))
-		b = binary.BigEndian.AppendUint32(b, min(h.Descriptor.BlockSize, 0xffffff))
+		b = appendUint32(b, uint32(min(h.Descriptor.Blocks, math.MaxUint32)))
+		b = appendUint32(b, min(h.Descriptor.BlockSize, 0xffffff))
 	case 16:
-		b = binary.BigEndian.AppendUint64(b, h.Descriptor.Blocks)
+		b = appendUint64(b, h.Descriptor.Blocks)
 		b = append(b, 0, 0, 0, 0)
-		b = binary.BigEndian.AppendUint32(b, h.Descriptor.BlockSize)
+		b = appendUint32(b, h.Descriptor.BlockSize)
 	}
 	return append(b, pages...)
 }

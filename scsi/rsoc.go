@@ -59,8 +59,8 @@ const timeoutsSize = 12
 
 func (t *Timeouts) append(b []byte) []byte {
 	b = append(b, 0, timeoutsSize-2, 0, t.Specific)
-	b = binary.BigEndian.AppendUint32(b, t.Nominal)
-	return binary.BigEndian.AppendUint32(b, t.Recommended)
+	b = appendUint32(b, t.Nominal)
+	return appendUint32(b, t.Recommended)
 }
 
 func parseTimeouts(b []byte) Timeouts {
@@ -80,14 +80,14 @@ type SupportedCommand struct {
 // AppendSupportedHeader starts the list of all commands: it adds the header for size bytes of entries
 // behind it (8 bytes each, 20 with timeouts).
 func AppendSupportedHeader(b []byte, size uint32) []byte {
-	return binary.BigEndian.AppendUint32(b, size)
+	return appendUint32(b, size)
 }
 
 // Append adds the entry to b.
 func (c *SupportedCommand) Append(b []byte) []byte {
 	b = append(b, byte(c.Opcode), 0, byte(c.ServiceAction>>8), byte(c.ServiceAction), 0,
 		bit(c.HasTimeouts, 1)|bit(c.HasServiceAction, 0))
-	b = binary.BigEndian.AppendUint16(b, c.Length)
+	b = appendUint16(b, c.Length)
 	if c.HasTimeouts {
 		b = c.Timeouts.append(b)
 	}

@@ -21,7 +21,7 @@ const (
 	KeyVendorSpecific SenseKey = 0x9
 	KeyCopyAborted    SenseKey = 0xa
 	KeyAbortedCommand SenseKey = 0xb
-	KeyReserved       SenseKey = 0xc
+	KeyEqual          SenseKey = 0xc // obsolete
 	KeyVolumeOverflow SenseKey = 0xd
 	KeyMiscompare     SenseKey = 0xe
 	KeyCompleted      SenseKey = 0xf

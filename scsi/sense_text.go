@@ -73,7 +73,7 @@ func (a ASC) Qualifier() uint8 { return uint8(a) }
 var senseKeyNames = [16]string{
 	"NO SENSE", "RECOVERED ERROR", "NOT READY", "MEDIUM ERROR", "HARDWARE ERROR", "ILLEGAL REQUEST",
 	"UNIT ATTENTION", "DATA PROTECT", "BLANK CHECK", "VENDOR SPECIFIC", "COPY ABORTED", "ABORTED COMMAND",
-	"RESERVED", "VOLUME OVERFLOW", "MISCOMPARE", "COMPLETED",
+	"EQUAL", "VOLUME OVERFLOW", "MISCOMPARE", "COMPLETED",
 }
 
 // String returns the standard's name of the key.

@@ -55,7 +55,7 @@ func (v *VPD) Needed() int { return 4 + v.Length }
 func (v *VPD) Append(b []byte) []byte {
 	body := v.Body[:min(len(v.Body), math.MaxUint16)]
 	b = append(b, byte(v.Qualifier)<<5|byte(v.Device)&0x1f, v.Page)
-	b = binary.BigEndian.AppendUint16(b, uint16(len(body)))
+	b = appendUint16(b, uint16(len(body)))
 	return append(b, body...)
 }
 

@@ -91,13 +91,13 @@ func (d *Designator) Number() (n uint16, ok bool) {
 }
 
 // AppendNumberDesignator adds a relative target port (RELATIVE TARGET PORT IDENTIFIER, from 1), target
-// port group or logical unit group designator to b.
-func AppendNumberDesignator(b []byte, typ DesignatorType, n uint16) []byte {
-	names := NamesPort
-	if typ == DesignatorUnitGroup {
-		names = NamesUnit
+// port group or logical unit group designator to b. The two of ports carry protocol, such as ProtocolSRP.
+func AppendNumberDesignator(b []byte, typ DesignatorType, protocol uint8, n uint16) []byte {
+	d := Designator{Type: typ, CodeSet: CodeBinary, ID: []byte{0, 0, byte(n >> 8), byte(n)}}
+	if typ != DesignatorUnitGroup {
+		d.Association, d.HasProtocol, d.Protocol = NamesPort, true, protocol
 	}
-	return append(b, byte(CodeBinary), byte(names)<<4|byte(typ)&0x0f, 0, 4, 0, 0, byte(n>>8), byte(n))
+	return d.Append(b)
 }
 
 // AppendT10Designator adds a T10 vendor identification designator of the logical unit to b: vendor, padded
@@ -112,16 +112,16 @@ func AppendT10Designator(b []byte, vendor, specific string) []byte {
 }
 
 // AppendNameDesignator adds a SCSI name string designator to b, padded with zeros to a multiple of four as
-// the standard wants. A name above 247 bytes is cut there.
-func AppendNameDesignator(b []byte, a Association, name string) []byte {
-	name = name[:min(len(name), 247)]
-	n := (len(name) + 1 + 3) &^ 3
-	b = append(b, byte(CodeUTF8), byte(a)&3<<4|byte(DesignatorName), 0, byte(n))
-	b = append(b, name...)
-	for range n - len(name) {
-		b = append(b, 0)
+// the standard wants. A name above 247 bytes is cut there. The name of a port or target carries protocol,
+// such as ProtocolSRP.
+func AppendNameDesignator(b []byte, a Association, protocol uint8, name string) []byte {
+	var id [248]byte
+	n := copy(id[:247], name)
+	d := Designator{Type: DesignatorName, CodeSet: CodeUTF8, Association: a, ID: id[:(n+4)&^3]}
+	if a != NamesUnit {
+		d.HasProtocol, d.Protocol = true, protocol
 	}
-	return b
+	return d.Append(b)
 }
 
 // NAA3 returns a locally assigned NAA name: the low 60 bits of id behind the digit 3. Nobody but the

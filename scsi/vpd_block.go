@@ -29,19 +29,19 @@ const blockPageLength = 0x3c // of the pages B0h and B1h
 // Append adds the body, 60 bytes, to b.
 func (l *BlockLimits) Append(b []byte) []byte {
 	b = append(b, bit(l.WriteSameNonZero, 0), l.MaxCompareAndWrite)
-	b = binary.BigEndian.AppendUint16(b, l.TransferGranularity)
+	b = appendUint16(b, l.TransferGranularity)
 	alignment := l.UnmapAlignment & 0x7fffffff
 	if l.UnmapAligned {
 		alignment |= 1 << 31
 	}
 	for _, v := range [...]uint32{l.MaxTransfer, l.OptimalTransfer, l.MaxPrefetch, l.MaxUnmapBlocks,
 		l.MaxUnmapDescriptors, l.UnmapGranularity, alignment} {
-		b = binary.BigEndian.AppendUint32(b, v)
+		b = appendUint32(b, v)
 	}
-	b = binary.BigEndian.AppendUint64(b, l.MaxWriteSame)
+	b = appendUint64(b, l.MaxWriteSame)
 	for _, v := range [...]uint32{l.MaxAtomicTransfer, l.AtomicAlignment, l.AtomicGranularity,
 		l.MaxAtomicBoundedXfer, l.MaxAtomicBoundary} {
-		b = binary.BigEndian.AppendUint32(b, v)
+		b = appendUint32(b, v)
 	}
 	return b
 }

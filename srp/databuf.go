@@ -96,8 +96,8 @@ type direction struct {
 var (
 	dataOut = direction{
 		format:     "data-out buffer format",
-		descriptor: "length received before the data-out buffer descriptor's end",
-		memory:     "data-out memory descriptor's last byte's address",
+		descriptor: "length for the data-out buffer descriptor",
+		memory:     "data-out memory's last address",
 		table:      "data-out memory table length",
 		count:      "data-out buffer descriptor count",
 		total:      "data-out total length",
@@ -106,8 +106,8 @@ var (
 	}
 	dataIn = direction{
 		format:     "data-in buffer format",
-		descriptor: "length received before the data-in buffer descriptor's end",
-		memory:     "data-in memory descriptor's last byte's address",
+		descriptor: "length for the data-in buffer descriptor",
+		memory:     "data-in memory's last address",
 		table:      "data-in memory table length",
 		count:      "data-in buffer descriptor count",
 		total:      "data-in total length",

@@ -6,6 +6,7 @@
 //
 //   - iu_*.go: the information units, each a struct with Encode and Decode. databuf.go and desc.go: the data buffer
 //     descriptors of an SRP_CMD. opcode.go: types and lengths, and Peek, which says what was received.
+//   - options*.go: login strings, as Linux's ib_srp takes them: ParseTarget, and what a session is to be by them.
 //   - portid.go: port identifiers. reject.go: login reject reasons, with advice for users. errors.go: FormatError.
 //
 // A sender fills in a struct and encodes it into memory of its own, as a rule a send buffer in an arena; a receiver
@@ -24,7 +25,8 @@
 // # Levels
 //
 // Encode, Decode and everything else on information units compute: they may be called at Dispatch, and neither block
-// nor allocate, not even for an error. The methods String and Error, Advice and the text forms of PortID allocate.
+// nor allocate, not even for an error. The methods String and Error, Advice, the text forms of PortID and what has to do
+// with login strings allocate.
 //
 // # State machine
 //
@@ -35,6 +37,7 @@
 // *FormatError, for which errors.Is(err, ErrFormat) holds: which field of which IU is wrong, with what was got and
 // what was wanted. It lies in the struct that was decoded, so copy it to keep it. A decoder sets the fields before the
 // one at fault, tag included, so that a bad request can be answered and a bad response ends its command.
+// *OptionError: which option of a login string is wrong, and what would be right.
 //
 // # Testing
 //

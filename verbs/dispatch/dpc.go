@@ -7,6 +7,18 @@ import "sync/atomic"
 //level:dispatch
 type Func func(f *Frame)
 
+// RunDPC calls fn.
+func (fn Func) RunDPC(f *Frame) { fn(f) }
+
+// Runner is an object that is its own deferred call, so that binding it to a DPC
+// allocates nothing.
+type Runner interface {
+	// RunDPC runs on a processor that f owns.
+	//
+	//level:dispatch
+	RunDPC(f *Frame)
+}
+
 // DPC is a deferred call: a function that its processor runs once for each time
 // it is queued, and at most once for all the times it is queued before it runs.
 //
@@ -17,12 +29,15 @@ type DPC struct {
 	next   *DPC
 	queued atomic.Bool
 	p      *Processor
-	fn     Func
+	r      Runner
 }
 
 // Init binds d to its processor and function. It is called once, before the
 // first Queue.
-func (d *DPC) Init(p *Processor, fn Func) { d.p, d.fn = p, fn }
+func (d *DPC) Init(p *Processor, fn Func) { d.p, d.r = p, fn }
+
+// InitRunner is Init with an object in place of a function.
+func (d *DPC) InitRunner(p *Processor, r Runner) { d.p, d.r = p, r }
 
 // Processor returns the processor that Init named.
 func (d *DPC) Processor() *Processor { return d.p }
@@ -30,16 +45,17 @@ func (d *DPC) Processor() *Processor { return d.p }
 // Queue leaves d for its processor: it runs when the frame is lowered, or when
 // whoever owns the processor comes to it; never inside the call. Level: Dispatch.
 func (d *DPC) Queue(f *Frame) {
-	if d.push() && f.p != d.p {
-		d.p.kick()
+	// Once it is pushed, d may run and belong to somebody else.
+	if p := d.p; d.push() && f.p != p {
+		p.kick()
 	}
 }
 
 // Post is Queue for callers that have no frame: workers, timers of the runtime,
 // Passive code. It does not wait and may be called at both levels.
 func (d *DPC) Post() {
-	if d.push() {
-		d.p.kick()
+	if p := d.p; d.push() {
+		p.kick()
 	}
 }
 
@@ -49,11 +65,12 @@ func (d *DPC) push() bool {
 	if d.queued.Load() || !d.queued.CompareAndSwap(false, true) {
 		return false
 	}
-	d.p.queue.push(d)
+	d.p.queue.Push(d)
 	return true
 }
 
-func (d *DPC) nextLink() **DPC { return &d.next }
+// Link is where the queue keeps its link.
+func (d *DPC) Link() **DPC { return &d.next }
 
 // list is an intrusive FIFO of DPCs.
 type list struct{ head, tail *DPC }

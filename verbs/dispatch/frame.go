@@ -38,7 +38,7 @@ func (f *Frame) Now() time.Duration {
 func (f *Frame) Lower() {
 	p := f.p
 	if !f.owns {
-		if p.queue.empty() || !p.take() {
+		if p.queue.Empty() || !p.take() {
 			f.p = nil
 			return
 		}

@@ -11,7 +11,24 @@ func NewManual(name string, opts ...Option) *Processor {
 	c := &manualClock{}
 	p := newProcessor(name, func() time.Duration { return c.now }, opts)
 	p.manual = c
+	p.wake = make(chan struct{}, 1)
 	return p
+}
+
+// RunUntil runs what is queued, and what others queue, until done is closed. The
+// clock stands still.
+//
+//level:passive
+func (p *Processor) RunUntil(done <-chan struct{}) {
+	for {
+		p.RunUntilIdle()
+		select {
+		case <-done:
+			p.RunUntilIdle()
+			return
+		case <-p.wake:
+		}
+	}
 }
 
 // RunUntilIdle runs what is queued, and what that queues, until nothing is left.
@@ -19,7 +36,7 @@ func NewManual(name string, opts ...Option) *Processor {
 //
 //level:passive
 func (p *Processor) RunUntilIdle() {
-	for !p.queue.empty() {
+	for !p.queue.Empty() {
 		var f Frame
 		p.Raise(&f)
 		f.Lower()

@@ -34,7 +34,7 @@ type actor struct {
 func newModel(t *testing.T, dpcs, budget int) *model {
 	m := &model{t: t, dpcs: make([]DPC, dpcs), queued: make([]int, dpcs), ran: make([]int, dpcs), dirty: make([]bool, dpcs)}
 	m.p = NewManual("model", WithBudget(budget, 1<<62))
-	m.p.wake = make(chan struct{}, 1)
+	m.p.served = true
 	m.p.trace = func(point) { m.cur.yield(struct{}{}) }
 	for i := range m.dpcs {
 		m.dpcs[i].Init(m.p, func(f *Frame) {
@@ -125,9 +125,9 @@ func (m *model) run(choose func(n int) int) {
 			m.t.Errorf("DPC %d ran %d times, queued %d times", i, m.ran[i], m.queued[i])
 		}
 	}
-	if m.p.flag.Load() != flagIdle || m.p.handed.Load() || !m.p.queue.empty() || !m.p.pending.empty() {
+	if m.p.flag.Load() != flagIdle || m.p.handed.Load() || !m.p.queue.Empty() || !m.p.pending.empty() {
 		m.t.Errorf("at the end: flag %d, handed %v, queue empty %v, pending empty %v",
-			m.p.flag.Load(), m.p.handed.Load(), m.p.queue.empty(), m.p.pending.empty())
+			m.p.flag.Load(), m.p.handed.Load(), m.p.queue.Empty(), m.p.pending.empty())
 	}
 	for _, a := range m.actors {
 		a.stop()

@@ -2,41 +2,46 @@ package dispatch
 
 import "sync/atomic"
 
-// linked is an item that carries its own link.
-type linked[T any] interface {
+// Linked is an item that carries its own link.
+type Linked[T any] interface {
 	*T
-	nextLink() **T
+
+	// Link returns where the item keeps its link.
+	//
+	//level:dispatch
+	Link() **T
 }
 
-// stack is a lock-free multi-producer queue with one consumer at a time. Pushes
+// Stack is a lock-free multi-producer queue with one consumer at a time. Pushes
 // go on a stack; the consumer takes the whole stack and turns it over, which
 // gives first in, first out within and across takes. As nothing is ever popped
 // singly, the head can change under a push only by another push or a take, and a
 // compare-and-swap that succeeds is right whatever happened in between.
-type stack[T any, P linked[T]] struct {
+type Stack[T any, P Linked[T]] struct {
 	head atomic.Pointer[T]
 }
 
-func (s *stack[T, P]) empty() bool { return s.head.Load() == nil }
+// Empty reports whether nothing is queued at this moment.
+func (s *Stack[T, P]) Empty() bool { return s.head.Load() == nil }
 
-// push adds n and reports whether the stack was empty.
-func (s *stack[T, P]) push(n P) bool {
+// Push adds n and reports whether the stack was empty.
+func (s *Stack[T, P]) Push(n P) bool {
 	for {
 		old := s.head.Load()
-		*n.nextLink() = old
+		*n.Link() = old
 		if s.head.CompareAndSwap(old, (*T)(n)) {
 			return old == nil
 		}
 	}
 }
 
-// take removes everything and returns it in the order of the pushes.
-func (s *stack[T, P]) take() (head, tail P) {
+// Take removes everything and returns it in the order of the pushes.
+func (s *Stack[T, P]) Take() (head, tail P) {
 	n := P(s.head.Swap(nil))
 	tail = n
 	for n != nil {
-		next := P(*n.nextLink())
-		*n.nextLink() = (*T)(head)
+		next := P(*n.Link())
+		*n.Link() = (*T)(head)
 		head, n = n, next
 	}
 	return head, tail

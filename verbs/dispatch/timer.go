@@ -60,9 +60,7 @@ func (p *Processor) mustOwn(f *Frame) {
 func (p *Processor) publishDeadline() {
 	if t := p.timers.head; t != nil && int64(t.deadline) < p.next.Load() {
 		p.next.Store(int64(t.deadline))
-		if p.wake != nil {
-			p.wakeUp()
-		}
+		p.wakeUp()
 	}
 }
 

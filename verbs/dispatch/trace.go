@@ -17,6 +17,6 @@ const (
 // at stops at a point in the model tests, which choose who goes on from there.
 func (p *Processor) at(pt point) {
 	if p.trace != nil {
-		p.trace(pt) //level:allow dynamic-call: nil but in the model tests, which run the real code under their own scheduler
+		p.trace(pt)
 	}
 }

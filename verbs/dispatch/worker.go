@@ -12,6 +12,15 @@ import (
 //level:passive
 type WorkFunc func(ctx context.Context)
 
+// RunWork calls fn.
+func (fn WorkFunc) RunWork(ctx context.Context) { fn(ctx) }
+
+// WorkRunner is an object that is its own item of work.
+type WorkRunner interface {
+	// RunWork runs on a goroutine of the worker.
+	RunWork(ctx context.Context)
+}
+
 // Work is a call that needs thread context, left by code that may not wait.
 //
 // Ownership: part of the object that it serves; referenced by the worker while
@@ -19,19 +28,23 @@ type WorkFunc func(ctx context.Context)
 type Work struct {
 	next   *Work
 	queued atomic.Bool
-	fn     WorkFunc
+	r      WorkRunner
 }
 
 // Init sets the function. It is called once, before the first Queue.
-func (w *Work) Init(fn WorkFunc) { w.fn = fn }
+func (w *Work) Init(fn WorkFunc) { w.r = fn }
 
-func (w *Work) nextLink() **Work { return &w.next }
+// InitRunner is Init with an object in place of a function.
+func (w *Work) InitRunner(r WorkRunner) { w.r = r }
+
+// Link is where the queue keeps its link.
+func (w *Work) Link() **Work { return &w.next }
 
 // Worker runs Work on goroutines of its own.
 //
 // Ownership: NewWorker starts the goroutines, Close ends them and waits.
 type Worker struct {
-	incoming stack[Work, *Work]
+	incoming Stack[Work, *Work]
 	wake     chan struct{} // capacity: one for each goroutine
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -58,7 +71,7 @@ func (w *Worker) Queue(k *Work) bool {
 	if !k.queued.CompareAndSwap(false, true) {
 		return false
 	}
-	w.incoming.push(k)
+	w.incoming.Push(k)
 	w.wakeOne()
 	return true
 }
@@ -83,7 +96,7 @@ func (w *Worker) loop() {
 	for {
 		for k := w.pop(); k != nil; k = w.pop() {
 			k.queued.Store(false)
-			k.fn(w.ctx)
+			k.r.RunWork(w.ctx)
 		}
 		select {
 		case <-w.wake:
@@ -92,7 +105,7 @@ func (w *Worker) loop() {
 				return
 			} else {
 				k.queued.Store(false)
-				k.fn(w.ctx)
+				k.r.RunWork(w.ctx)
 			}
 		}
 	}
@@ -102,8 +115,8 @@ func (w *Worker) loop() {
 func (w *Worker) pop() *Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.incoming.empty() {
-		h, t := w.incoming.take()
+	if !w.incoming.Empty() {
+		h, t := w.incoming.Take()
 		if w.ready.tail == nil {
 			w.ready.head = h
 		} else {

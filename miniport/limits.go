@@ -1,0 +1,36 @@
+package miniport
+
+import "time"
+
+const (
+	// DefaultTimeout is an SRB's deadline when it names none (StorPort's class
+	// drivers use 60 s, Linux disks 30 s).
+	DefaultTimeout = 30 * time.Second
+
+	// DefaultDepth is how many SRBs of a unit are at the adapter at a time: ib_srp's
+	// max_cmd_per_lun.
+	DefaultDepth = 62
+
+	// tick is the resolution of SRB deadlines: they end up to one tick late.
+	tick = 100 * time.Millisecond
+	// wheelSlots covers 51 s in one turn; longer deadlines take more turns.
+	wheelSlots = 512
+
+	// busyPause and busyRetries are what a unit's BUSY costs: 20 times 250 ms, as
+	// StorPort's BusyPauseTime and BusyRetryCount.
+	busyPause   = 250 * time.Millisecond
+	busyRetries = 20
+
+	// queueFullPart: after QUEUE FULL a unit waits until a quarter of what is at the
+	// adapter has completed (StorPort's QueueFullWaitIoPercentage).
+	queueFullPart = 4
+
+	// The steps of the ladder, each with its own deadline.
+	abortTimeout       = 5 * time.Second
+	unitResetTimeout   = 10 * time.Second
+	targetResetTimeout = 15 * time.Second
+	busResetTimeout    = 20 * time.Second
+
+	// probeMemory is the port's own registered memory for scans, in bytes.
+	probeMemory = 64 << 10
+)

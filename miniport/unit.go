@@ -1,0 +1,245 @@
+package miniport
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"minisrp/scsi"
+	"minisrp/verbs/dispatch"
+)
+
+// Unit is a logical unit, whatever paths lead to it.
+//
+// Ownership: the port's. Its requests are kept by one lane for each processor; the
+// counters that all lanes share are atomic.
+type Unit struct {
+	// Fixed after construction.
+	port    *Port
+	id      scsi.UnitID
+	inquiry scsi.StandardInquiry
+	lanes   []*lane
+	ladder  ladder
+
+	paths    atomic.Pointer[[]*Path]
+	gate     atomic.Int32 // reasons not to start anything
+	depth    atomic.Int32 // most that may be at the adapter
+	most     atomic.Int32 // what depth grows back to
+	inflight atomic.Int32 // at the adapter, or about to be
+	starved  atomic.Uint64
+	sweep    atomic.Uint64 // lanes that shall release what they have started
+	stopping atomic.Bool
+	lost     atomic.Bool // every path is lost
+
+	sinceFull atomic.Int32
+	completed atomic.Uint64
+	queueFull atomic.Uint64
+	aborts    atomic.Uint64
+	resets    atomic.Uint64
+}
+
+// Path is an I_T_L nexus: a way to a unit.
+type Path struct {
+	// Fixed after construction.
+	adapter *Adapter
+	target  *Target
+	lun     scsi.LUN
+	unit    *Unit // set when it has been identified
+}
+
+// Adapter returns the adapter that the path starts at.
+func (p *Path) Adapter() *Adapter { return p.adapter }
+
+// Target returns the target that the path leads through.
+func (p *Path) Target() *Target { return p.target }
+
+// LUN returns the unit's number at the target.
+func (p *Path) LUN() scsi.LUN { return p.lun }
+
+func newUnit(p *Port, id scsi.UnitID, q scsi.StandardInquiry, path *Path) *Unit {
+	u := &Unit{port: p, id: id, inquiry: q}
+	u.depth.Store(DefaultDepth)
+	u.most.Store(DefaultDepth)
+	for _, e := range p.execs {
+		u.lanes = append(u.lanes, newLane(u, e))
+	}
+	u.ladder.init(u)
+	u.paths.Store(&[]*Path{path})
+	return u
+}
+
+// ID returns the unit's identity, from its VPD page 83h.
+func (u *Unit) ID() scsi.UnitID { return u.id }
+
+// Inquiry returns the standard INQUIRY data that the unit was found with.
+func (u *Unit) Inquiry() scsi.StandardInquiry { return u.inquiry }
+
+// Port returns the port that the unit belongs to.
+func (u *Unit) Port() *Port { return u.port }
+
+// Paths returns the paths.
+func (u *Unit) Paths() []*Path { return slices.Clone(*u.paths.Load()) }
+
+// Submit queues an SRB. Done is called exactly once, later, never inside. On the
+// processor that f owns it is started at once if it can be; else on one that leads
+// to the unit. Level: Dispatch.
+func (u *Unit) Submit(f *dispatch.Frame, s *SRB) {
+	if s.stage != stageIdle {
+		panic("miniport: an SRB was submitted that is not complete")
+	}
+	s.unit = u
+	s.reset()
+	l := u.laneFor(f)
+	if l != nil {
+		l.accept(f, s)
+		return
+	}
+	l = u.lanes[0]
+	s.stage = stageQueued
+	l.incoming.Push(s)
+	l.dpc.Queue(f)
+}
+
+// laneFor returns the lane that f may touch at once, or nil.
+func (u *Unit) laneFor(f *dispatch.Frame) *lane {
+	for _, l := range u.lanes {
+		if f.On(l.ex.proc) {
+			return l
+		}
+	}
+	return nil
+}
+
+// SetDepth sets how many SRBs may be at the adapter at a time, 1 or more. It takes
+// effect at once. Level: both.
+func (u *Unit) SetDepth(n int) {
+	u.most.Store(int32(max(1, n)))
+	u.depth.Store(int32(max(1, n)))
+	u.kick()
+}
+
+// Pause stops starting SRBs until as many Resumes. What is at the adapter goes on.
+// Level: both.
+func (u *Unit) Pause() { u.gate.Add(1) }
+
+// Resume undoes one Pause. Level: both.
+func (u *Unit) Resume() {
+	if n := u.gate.Add(-1); n < 0 {
+		panic("miniport: a unit was resumed more often than paused")
+	} else if n == 0 {
+		u.kick()
+	}
+}
+
+// kick makes each lane look at its queue. Level: both.
+func (u *Unit) kick() {
+	for _, l := range u.lanes {
+		l.dpc.Post()
+	}
+}
+
+// pick returns the first path that the lane can send on, or nil.
+func (u *Unit) pick(l *lane) *Path {
+	for _, p := range *u.paths.Load() {
+		if p.target.usable(l.ex.index) {
+			return p
+		}
+	}
+	return nil
+}
+
+// doomed reports whether queued SRBs will never be started.
+func (u *Unit) doomed() bool { return u.stopping.Load() || u.lost.Load() }
+
+// leave counts one out that is not at the adapter any more.
+func (u *Unit) leave() {
+	if u.inflight.Add(-1) == 0 && u.ladder.active.Load() {
+		u.ladder.dpc.Post()
+	}
+}
+
+// wakeStarved lets lanes that the depth has held back look again.
+func (u *Unit) wakeStarved(f *dispatch.Frame, own *lane) {
+	if u.starved.Load() == 0 {
+		return
+	}
+	bits := u.starved.Swap(0)
+	for _, l := range u.lanes {
+		if bits&l.bit != 0 && (l != own || l.queue.head != nil) {
+			l.dpc.Queue(f)
+		}
+	}
+}
+
+// shrink lowers the depth to what the unit has just shown that it takes.
+func (u *Unit) shrink() {
+	u.sinceFull.Store(0)
+	u.depth.Store(max(1, min(u.depth.Load(), u.inflight.Load()-1)))
+}
+
+// grow raises the depth by one for each 64 commands without QUEUE FULL.
+func (u *Unit) grow() {
+	if d := u.depth.Load(); d < u.most.Load() && u.sinceFull.Add(1) >= 64 {
+		u.sinceFull.Store(0)
+		u.depth.CompareAndSwap(d, d+1)
+	}
+}
+
+// stop completes what is queued with StatusFlushed and waits for what is at the
+// adapter, or for ctx.
+func (u *Unit) stop(ctx context.Context) {
+	u.stopping.Store(true)
+	for _, l := range u.lanes {
+		for {
+			var left int32
+			if u.port.call(ctx, l.ex, func(f *dispatch.Frame) {
+				l.run(f)
+				left = l.outN
+			}) != nil || left == 0 {
+				break
+			}
+			if !u.drained(ctx, l) {
+				break
+			}
+		}
+	}
+}
+
+// drained waits until a lane has nothing at the adapter. It reports false when ctx
+// ends first.
+func (u *Unit) drained(ctx context.Context, l *lane) bool {
+	idle := make(chan struct{})
+	d := new(dispatch.DPC)
+	d.Init(l.ex.proc, func(f *dispatch.Frame) {
+		if l.outN == 0 {
+			close(idle)
+		} else {
+			l.onIdle = idle
+		}
+	})
+	d.Post()
+	select {
+	case <-idle:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Counters are a unit's figures since it was found.
+type Counters struct {
+	Completed uint64 // SRBs that came back from an adapter
+	QueueFull uint64 // TASK SET FULL answers
+	Aborts    uint64 // SRBs whose deadline passed
+	Resets    uint64 // unit resets and above
+	InFlight  int
+	Depth     int
+}
+
+// Counters returns the figures. Level: both.
+func (u *Unit) Counters() Counters {
+	return Counters{
+		Completed: u.completed.Load(), QueueFull: u.queueFull.Load(), Aborts: u.aborts.Load(),
+		Resets: u.resets.Load(), InFlight: int(u.inflight.Load()), Depth: int(u.depth.Load()),
+	}
+}

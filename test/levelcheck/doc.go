@@ -1,0 +1,62 @@
+// Package levelcheck proves that what runs at Dispatch neither waits nor calls what might. It must not be
+// imported by what it checks.
+//
+// It is an analyzer of the golang.org/x/tools/go/analysis framework, and works package by package, in the order of
+// imports: what it learns of a function it leaves as a fact for the packages above.
+//
+// # Levels
+//
+// A function has the level that its mark says, else the one of its signature: *dispatch.Frame first is Dispatch,
+// context.Context first is Passive, neither is computing. Marks are lines of a doc comment:
+//
+//	//level:passive            blocks, although it takes no context
+//	//level:dispatch           runs at Dispatch, although it takes no frame
+//	//level:dispatch noalloc   and stands on the data path
+//
+// They may stand on functions, interface methods, function types, and variables and fields of function type. A
+// function literal has the level of the type, variable or field that it goes to; one that is called where it stands,
+// also by defer, is part of the function around it; one that go starts is Passive.
+//
+// A function at Dispatch is checked statement by statement. A computing one is looked into, and through what it
+// calls: if anything in it breaks a rule, it blocks, and must not be called at Dispatch. A Passive one is free, except
+// between Raise and Lower: what is reached only with the frame raised is checked as Dispatch.
+//
+// # Rules
+//
+//	raise     Raise by who has a frame already; Lower by who did not raise; a return without Lower
+//	passive   a call of a Passive function
+//	blocks    a call of a computing function that breaks a rule, or has no body to look into
+//	dynamic   a call through an interface method or function value without a mark; range over a function
+//	convert   a value that becomes a function type marked dispatch, or an interface with such a method, and does
+//	          not keep to it: Passive, blocking, or of unknown level. Type arguments and type assertions count
+//	channel   send, receive, range; select without default
+//	lock      Mutex.Lock, RWMutex.Lock and RLock, WaitGroup.Wait, Cond.Wait, Once.Do
+//	sleep     time.Sleep and the timers of the runtime; runtime.Gosched
+//	go        a go statement, or WaitGroup.Go
+//	defer     a defer in a loop
+//	pool      sync.Pool
+//	cgo       a call into C
+//	std       any other call out of the module that is not on the list in allowlist.go
+//	mark      a mark that is misspelt, stands on nothing, or contradicts the signature; a frame that is not first
+//	allow     an exemption that is badly formed, gives no reason, or is not needed
+//
+// The arguments of panic are not looked at: they are evaluated when an invariant is broken already.
+//
+// # Exemptions
+//
+//	//level:allow RULE: reason
+//
+// on its own line frees the statement that starts on the next line from one rule. mark and allow know no exemption, nor
+// do the functions of the data path (StartIO, BuildIO, Post, Poll, handleRSP). The command prints all of them.
+//
+// # Limits
+//
+// Values that travel through any and come out by a type assertion to a function type, reflection and unsafe are not
+// followed. A frame that one function raises and another lowers is not seen between the two. Loops are not
+// bounded, and allocation is not looked for.
+//
+// # Testing
+//
+// testdata holds for every rule a package that breaks it, with what must be said on each line, and what is near to
+// it and allowed.
+package levelcheck

@@ -1,0 +1,43 @@
+package levelcheck_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/analysis/analysistest"
+
+	"minisrp/test/levelcheck"
+)
+
+// TestRules checks the packages in testdata: that what is wanted on their lines is said there, and nothing else.
+func TestRules(t *testing.T) {
+	analysistest.Run(t, testdata(t), levelcheck.Analyzer,
+		"./raise", "./passive", "./blocks/...", "./dynamic", "./convert/...", "./channel", "./lock", "./sleep",
+		"./gostmt", "./deferred", "./pool", "./std", "./mark", "./allow", "./panics")
+}
+
+// TestCgo stands apart because its package is compiled only with cgo.
+func TestCgo(t *testing.T) {
+	if out, err := exec.Command("go", "env", "CGO_ENABLED").Output(); err != nil || strings.TrimSpace(string(out)) != "1" {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("needs a C compiler (package gcc): CGO_ENABLED=%s, %v", out, err)
+		}
+		t.Skip("needs a C compiler (package gcc)")
+	}
+	analysistest.Run(t, testdata(t), levelcheck.Analyzer, "./cgo")
+}
+
+func testdata(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,3 @@
+module minisrp
+
+go 1.26

@@ -1,0 +1,109 @@
+package soft
+
+import (
+	"minisrp/verbs"
+	"minisrp/verbs/dispatch"
+)
+
+// mover copies the bytes of one request, in steps. The memory of both sides is
+// kept, by the counts of its keys, from the first step until it has ended.
+//
+// Ownership: the engine's.
+type mover struct {
+	active   bool
+	src, dst side
+	left     uint64
+	moved    uint64
+	dying    *key // LocalInv waits for this key's last access
+	tap      Message
+}
+
+// side is a gather or scatter list with a place in it.
+type side struct {
+	spans [verbs.MaxSGE]span
+	i     int
+	off   int
+}
+
+// next returns the memory from the place on.
+func (s *side) next() []byte {
+	for s.i < len(s.spans) {
+		if m := s.spans[s.i].mem[s.off:]; len(m) > 0 {
+			return m
+		}
+		s.i, s.off = s.i+1, 0
+	}
+	return nil
+}
+
+func (s *side) release() {
+	for i := range s.spans {
+		s.spans[i].release()
+	}
+}
+
+func (s *side) stillValid() bool {
+	for i := range s.spans {
+		if !s.spans[i].stillValid() {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *mover) reset() {
+	m.src.i, m.src.off, m.dst.i, m.dst.off = 0, 0, 0, 0
+	m.left, m.moved = 0, 0
+}
+
+// abort gives back what is held; it is how a transfer ends, well or not.
+func (m *mover) abort() {
+	m.src.release()
+	m.dst.release()
+	m.active = false
+	m.dying = nil
+}
+
+// move copies up to stepsARun steps. It asks to wait when there is more, with the
+// engine queued again, or when the device's fault layer stalls it.
+func (m *mover) move(f *dispatch.Frame, q *qp) (verbs.Status, bool) {
+	for step := 0; m.left > 0; step++ {
+		if step == stepsARun {
+			q.away.Queue(f)
+			return 0, true
+		}
+		if fl := q.dev.fabric.fault; fl != nil && fl.Step(f, q.num, q.sq[q.exec&q.sqMask].wr.Op, m.moved) {
+			return 0, true
+		}
+		// The key may have been invalidated since the last step: its last user is then
+		// this copy, and ends here.
+		if !m.src.stillValid() || !m.dst.stillValid() {
+			return m.lost(q.sq[q.exec&q.sqMask].wr.Op), false
+		}
+		for todo := min(m.left, copyStep); todo > 0; {
+			s, d := m.src.next(), m.dst.next()
+			n := copy(d[:min(uint64(len(d)), todo)], s)
+			m.src.off += n
+			m.dst.off += n
+			todo -= uint64(n)
+			m.left -= uint64(n)
+			m.moved += uint64(n)
+		}
+	}
+	return verbs.Success, false
+}
+
+// lost says what the requester learns when a key went during the copy.
+func (m *mover) lost(op verbs.Opcode) verbs.Status {
+	mine := &m.src
+	if op == verbs.Read {
+		mine = &m.dst
+	}
+	switch {
+	case !mine.stillValid():
+		return verbs.LocProtErr
+	case op == verbs.Write || op == verbs.Read:
+		return verbs.RemAccessErr
+	}
+	return verbs.RemOpErr
+}

@@ -1,0 +1,91 @@
+package soft
+
+import (
+	"net/netip"
+
+	"minisrp/verbs"
+	"minisrp/verbs/dispatch"
+)
+
+// Tap sees what crosses the fabric, as a capture on the wire would.
+type Tap interface {
+	// Message is called when a request has been admitted at both ends, before its
+	// bytes are copied. m is valid during the call.
+	//
+	//level:dispatch noalloc
+	Message(f *dispatch.Frame, m *Message)
+	// Manage is called for each message of the connection manager: for some in thread
+	// context, for the last of an establishment at Dispatch, before the first request
+	// can follow it. So it must not wait. m is valid during the call.
+	//
+	//level:dispatch
+	Manage(m *Management)
+}
+
+// End is one end of a connection.
+type End struct {
+	Addr netip.Addr
+	QPN  uint32
+}
+
+// Message is one request between two QPs.
+type Message struct {
+	From, To   End // of the request; the bytes of a Read go the other way
+	Op         verbs.Opcode
+	PSN        uint32 // of the first packet
+	Key        uint32 // Write, Read, SendInv
+	RemoteAddr uint64 // Write, Read
+	Length     uint32
+	data       *side
+}
+
+// CopyData copies the first bytes that the message moves into b and returns how
+// many. Level: both.
+func (m *Message) CopyData(b []byte) int {
+	n := 0
+	for i := range m.data.spans {
+		n += copy(b[n:], m.data.spans[i].mem)
+	}
+	return n
+}
+
+// tapBegin shows the tap a transfer that is about to move its bytes.
+func (q *qp) tapBegin(f *dispatch.Frame, t Tap, wr *verbs.WR) {
+	p := q.peer
+	msg := &q.m.tap
+	*msg = Message{
+		From: End{q.dev.addr, q.num}, To: End{p.dev.addr, p.num},
+		Op: wr.Op, PSN: q.psn & 0xffffff, Key: wr.Key, RemoteAddr: wr.RemoteAddr,
+		Length: uint32(q.m.left), data: &q.m.src,
+	}
+	t.Message(f, msg)
+}
+
+// ManageKind is a kind of connection manager message.
+type ManageKind uint8
+
+const (
+	ConnectRequest    ManageKind = iota // REQ
+	ConnectReply                        // REP
+	ReadyToUse                          // RTU
+	Rejected                            // REJ
+	DisconnectRequest                   // DREQ
+	DisconnectReply                     // DREP
+)
+
+// Management is a message of the connection manager.
+type Management struct {
+	Kind       ManageKind
+	From, To   netip.Addr
+	QPN        uint32 // of the sender, as far as it has one
+	PSN        uint32 // REQ, REP: the first that the sender's peer shall use
+	CommID     uint32 // of the connection's active side
+	ServiceID  uint64 // REQ
+	RDMA       bool   // REQ by the RDMA CM: Private follows the IP header
+	SrcPort    uint16
+	Reason     verbs.RejectReason // REJ
+	Private    []byte             // valid during the call
+	RemoteQPN  uint32             // DREQ
+	PassiveID  uint32             // REP, RTU, DREQ, DREP: of the connection's passive side
+	FromActive bool
+}
