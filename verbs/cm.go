@@ -47,9 +47,11 @@ type ConnectAttr struct {
 	// ReadsAnswered and ReadsIssued are the RDMA READs at a time that this side
 	// answers (responder resources) and issues (initiator depth).
 	ReadsAnswered, ReadsIssued uint8
-	RetryCount                 uint8         // transport retries, 0 to 7
-	RNRRetry                   uint8         // 0 to 7; 7 is for ever
-	Timeout                    time.Duration // for the peer to answer; 0 means 5 s
+	RetryCount                 uint8 // transport retries, 0 to 7
+	// RNRRetry is how often the peer shall try again with a message that finds no
+	// receive here: 0 to 7, 7 is for ever (rdma_conn_param's rnr_retry_count).
+	RNRRetry uint8
+	Timeout  time.Duration // for the peer to answer; 0 means 5 s
 }
 
 // ConnectReply is what the peer answered.
@@ -69,6 +71,7 @@ func (r *ConnectReply) SetPrivate(b []byte) { r.n = copy(r.private[:], b) }
 // well the QP is in RTS. Receives for what the peer sends at once are to be posted
 // before. Level: both.
 // Errors: *RejectError, ErrTimeout, ErrNoRoute, ErrInvalid, ErrState, ErrClosed.
+// After a RejectError, ErrTimeout or ErrNoRoute the QP may be used for another attempt.
 func (qp *QP) Connect(op *Op[ConnectReply], attr *ConnectAttr) {
 	most := MaxConnectPrivateIB
 	if attr.Address.IsRDMA() {
@@ -77,20 +80,23 @@ func (qp *QP) Connect(op *Op[ConnectReply], attr *ConnectAttr) {
 	err := error(nil)
 	switch {
 	case len(attr.Private) > most:
-		err = invalid("%d bytes of private data; at most %d fit", len(attr.Private), most)
+		err = invalid("%d bytes of private data; at most %d fit", int64(len(attr.Private)), int64(most))
 	case attr.RetryCount > 7 || attr.RNRRetry > 7:
-		err = invalid("retry counts %d and %d; want 0 to 7", attr.RetryCount, attr.RNRRetry)
+		err = invalid("retry counts %d and %d; want 0 to 7", int64(attr.RetryCount), int64(attr.RNRRetry))
+	case attr.Timeout < 0:
+		err = invalid("a negative time for the peer to answer")
 	}
 	op.start(qp.dev, qp.proc, qp, attr, holds{&qp.node}, "connect", err)
 }
 
 func (attr *ConnectAttr) perform(ctx context.Context, on any, op *Op[ConnectReply]) (r ConnectReply, err error, now bool) {
 	qp := on.(*QP)
+	op.name = attr.Address.String()
 	if !qp.connecting.CompareAndSwap(nil, op) {
-		return r, opError("connect", attr.Address.String(), ErrState), true
+		return r, opError("connect", op.name, ErrState), true
 	}
 	if err := qp.drv.Connect(ctx, attr); err != nil {
-		qp.ConnectFailed(opError("connect", attr.Address.String(), err))
+		qp.ConnectFailed(err)
 	}
 	return r, nil, false
 }
@@ -106,7 +112,7 @@ func (qp *QP) Connected(r ConnectReply) {
 // ConnectFailed ends the pending Connect with an error, as Connected.
 func (qp *QP) ConnectFailed(err error) {
 	if op := qp.connecting.Swap(nil); op != nil {
-		op.complete(ConnectReply{}, err)
+		op.complete(ConnectReply{}, opError("connect", op.name, err))
 	}
 }
 
@@ -211,6 +217,14 @@ func NewConnectRequest(drv RequestDriver, peer Address, private []byte) *Connect
 	return &ConnectRequest{drv: drv, peer: peer, private: private}
 }
 
+// from names the peer in errors.
+func (r *ConnectRequest) from() string {
+	if r.peer.IsRDMA() {
+		return r.peer.Src.String()
+	}
+	return r.peer.DGID.String()
+}
+
 // Peer returns where the request came from: Src for the RDMA CM, DGID else.
 func (r *ConnectRequest) Peer() Address { return r.peer }
 
@@ -223,27 +237,34 @@ type AcceptAttr struct {
 	Request                    *ConnectRequest
 	Private                    []byte // at most MaxReplyPrivate
 	ReadsAnswered, ReadsIssued uint8
-	RNRRetry                   uint8
+	RNRRetry                   uint8 // as ConnectAttr's
 }
 
 // Accept accepts a request with a QP in the Init or Reset state. When it ends well
 // the QP is in RTS and the peer knows. Level: both.
-// Errors: ErrInvalid, ErrState, ErrTimeout (the peer has gone), ErrClosed.
+// Errors: ErrInvalid, ErrState, ErrTimeout (the peer has gone), ErrClosed. After one
+// the request may still be unanswered: Reject it, which does nothing if it is not.
 func (qp *QP) Accept(op *Op[None], attr *AcceptAttr) {
 	err := error(nil)
-	if len(attr.Private) > MaxReplyPrivate {
-		err = invalid("%d bytes of private data; at most %d fit", len(attr.Private), MaxReplyPrivate)
+	switch {
+	case attr.Request == nil:
+		err = invalid("no request to accept")
+	case len(attr.Private) > MaxReplyPrivate:
+		err = invalid("%d bytes of private data; at most %d fit", int64(len(attr.Private)), MaxReplyPrivate)
+	case attr.RNRRetry > 7:
+		err = invalid("RNR retry count %d; want 0 to 7", int64(attr.RNRRetry))
 	}
 	op.start(qp.dev, qp.proc, qp, attr, holds{&qp.node}, "accept", err)
 }
 
 func (attr *AcceptAttr) perform(ctx context.Context, on any, op *Op[None]) (n None, err error, now bool) {
 	qp := on.(*QP)
+	op.name = attr.Request.from()
 	if !qp.accepting.CompareAndSwap(nil, op) {
-		return n, opError("accept", attr.Request.peer.String(), ErrState), true
+		return n, opError("accept", op.name, ErrState), true
 	}
 	if err := attr.Request.drv.Accept(ctx, qp.drv, attr); err != nil {
-		qp.AcceptDone(opError("accept", attr.Request.peer.String(), err))
+		qp.AcceptDone(err)
 	}
 	return n, nil, false
 }
@@ -251,12 +272,12 @@ func (attr *AcceptAttr) perform(ctx context.Context, on any, op *Op[None]) (n No
 // AcceptDone ends the pending Accept. Called by the provider, at both levels.
 func (qp *QP) AcceptDone(err error) {
 	if op := qp.accepting.Swap(nil); op != nil {
-		op.complete(None{}, err)
+		op.complete(None{}, opError("accept", op.name, err))
 	}
 }
 
-// Reject refuses a request. private, at most MaxRejectPrivate bytes, is copied.
-// Level: both.
+// Reject refuses a request that is not answered yet; else it does nothing. private,
+// at most MaxRejectPrivate bytes, is copied. Level: both.
 func (r *ConnectRequest) Reject(reason RejectReason, private []byte) {
 	r.drv.Reject(reason, private[:min(len(private), MaxRejectPrivate)])
 }

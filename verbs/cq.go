@@ -28,9 +28,9 @@ func (d *Device) CreateCQ(op *Op[*CQ], attr *CQAttr) {
 	case proc == nil:
 		proc, err = d.proc, invalid("a CQ without a processor")
 	case attr.Entries < 1 || attr.Entries > d.attr.MaxCQE:
-		err = invalid("a CQ of %d entries; the device takes 1 to %d", attr.Entries, d.attr.MaxCQE)
+		err = invalid("a CQ of %d entries; the device takes 1 to %d", int64(attr.Entries), int64(d.attr.MaxCQE))
 	case attr.Vector < 0 || attr.Vector >= d.attr.CompletionVectors:
-		err = invalid("completion vector %d; the device has %d", attr.Vector, d.attr.CompletionVectors)
+		err = invalid("completion vector %d; the device has %d", int64(attr.Vector), int64(d.attr.CompletionVectors))
 	}
 	op.start(d, proc, d, attr, holds{&d.node}, "create CQ", err)
 }

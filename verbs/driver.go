@@ -65,6 +65,8 @@ type QPDriver interface {
 	//level:dispatch noalloc
 	Ring(f *dispatch.Frame)
 	// State may be called at both levels.
+	//
+	//level:dispatch
 	State() QPState
 	Modify(ctx context.Context, to QPState) error
 	// Connect begins to connect; QP.Connected or ConnectFailed ends it. An error

@@ -14,7 +14,7 @@ var (
 	ErrState = errors.New("QP state does not allow it")
 	// ErrInvalid: an attribute is out of range. Correct the call.
 	ErrInvalid = errors.New("invalid attribute")
-	// ErrFull: the queue has no room. Wait for completions.
+	// ErrFull: the queue has no room. Poll completions.
 	ErrFull = errors.New("queue is full")
 	// ErrUnsupported: the device cannot do it. See DeviceAttr.
 	ErrUnsupported = errors.New("not supported by the device")
@@ -48,8 +48,29 @@ func opError(op, object string, err error) error {
 	return &OpError{op, object, err}
 }
 
-func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+// invalidError is ErrInvalid with what is wrong. It is put into words only when it
+// is read, since it is made at Dispatch too, where nothing may be formatted.
+type invalidError struct {
+	format string
+	args   [4]int64
+	n      int
+}
+
+func (e *invalidError) Unwrap() error { return ErrInvalid }
+
+func (e *invalidError) Error() string {
+	args := make([]any, e.n)
+	for i := range args {
+		args[i] = e.args[i]
+	}
+	return fmt.Sprintf("%s: "+e.format, append([]any{ErrInvalid}, args...)...)
+}
+
+// invalid says that an attribute is out of range. Level: both.
+func invalid(format string, args ...int64) error {
+	e := &invalidError{format: format}
+	e.n = copy(e.args[:], args)
+	return e
 }
 
 // RejectReason is why a connection was refused (IBA 12.6.7.2).

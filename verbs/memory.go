@@ -34,7 +34,9 @@ func (pd *PD) RegisterMR(op *Op[*MR], attr *MRAttr) {
 	case attr.Arena == nil || attr.Arena.Size() == 0:
 		err = invalid("no arena to register")
 	case uint64(attr.Arena.Size()) > pd.dev.attr.MaxMRSize:
-		err = invalid("a region of %d bytes; the device takes up to %d", attr.Arena.Size(), pd.dev.attr.MaxMRSize)
+		err = invalid("a region of %d bytes; the device takes up to %d", int64(attr.Arena.Size()), int64(pd.dev.attr.MaxMRSize))
+	case attr.Access&^(LocalWrite|RemoteRead|RemoteWrite|BindMW) != 0:
+		err = invalid("rights %#x of a region", int64(attr.Access))
 	case attr.Access&RemoteWrite != 0 && attr.Access&LocalWrite == 0:
 		err = invalid("remote write without local write (IBA 10.6.3.1)")
 	}

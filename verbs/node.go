@@ -48,7 +48,9 @@ func (h holds) take() error {
 		}
 		if err := n.adopt(); err != nil {
 			for _, m := range h[:i] {
-				m.drop()
+				if m != nil {
+					m.drop()
+				}
 			}
 			return err
 		}
@@ -74,6 +76,20 @@ func (n *node) adopt() error {
 	}
 }
 
+// linger takes a reference also of an object that is being closed, unless its
+// destruction has begun.
+func (n *node) linger() bool {
+	for {
+		r := n.refs.Load()
+		if r == closingBit || r == 0 {
+			return false
+		}
+		if n.refs.CompareAndSwap(r, r+1) {
+			return true
+		}
+	}
+}
+
 // drop gives a reference back.
 func (n *node) drop() {
 	if n.refs.Add(-1) == closingBit {
@@ -90,7 +106,7 @@ func (n *node) Close(op *Op[None]) {
 	for {
 		r := n.refs.Load()
 		if r&closingBit != 0 {
-			op.complete(None{}, ErrClosed)
+			op.fail(n.dev, opError("close", n.dev.attr.Name, ErrClosed))
 			return
 		}
 		if n.refs.CompareAndSwap(r, r|closingBit) {

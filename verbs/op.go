@@ -30,7 +30,8 @@ type Op[T any] struct {
 	err   error
 	task  task[T]
 	on    any
-	holds holds // released when the delivery is over
+	name  string // what an error calls the object
+	holds holds  // released when the delivery is over
 	work  dispatch.Work
 	dpc   dispatch.DPC
 	done  chan struct{}
@@ -56,17 +57,27 @@ type task[T any] interface {
 // what it needs; when err is not nil, or one of those is being closed, it fails. p is
 // where Then's function will run.
 func (op *Op[T]) start(d *Device, p *dispatch.Processor, on any, t task[T], needs holds, verb string, err error) {
+	op.prepare(p, on, t)
 	if err == nil {
 		err = needs.take()
 	}
-	op.prepare(p, on, t)
 	if err != nil {
-		var zero T
-		op.complete(zero, opError(verb, d.attr.Name, err))
+		op.fail(d, opError(verb, d.attr.Name, err))
 		return
 	}
 	op.holds = needs
 	d.worker.Queue(&op.work)
+}
+
+// fail completes an operation that was not begun. Until its result has been
+// delivered it keeps the device open all the same, so that Device.Close leaves no
+// callback behind.
+func (op *Op[T]) fail(d *Device, err error) {
+	var zero T
+	if d.node.linger() {
+		op.holds = holds{&d.node}
+	}
+	op.complete(zero, err)
 }
 
 // keep hands the operation's references over to what it has created.
@@ -152,6 +163,7 @@ func (op *Op[T]) take() (v T, err error, held holds) {
 	var zero T
 	v, err, held = op.value, op.err, op.holds
 	op.value, op.err, op.holds, op.then, op.task, op.on, op.done = zero, nil, holds{}, nil, nil, nil, nil
+	op.name = ""
 	op.state.Store(0)
 	return v, err, held
 }
@@ -171,6 +183,8 @@ func (op *Op[T]) Wait(ctx context.Context) (T, error) {
 				var zero T
 				return zero, ctx.Err()
 			}
+			// Who has set the result does not touch the operation after this.
+			<-done
 		}
 	}
 	v, err, held := op.take()

@@ -69,23 +69,34 @@ func (pd *PD) CreateQP(op *Op[*QP], attr *QPAttr) {
 	if attr.SendCQ != nil {
 		proc = attr.SendCQ.proc
 	}
-	err, needs := attr.check(&pd.dev.attr), holds{}
+	err, needs := attr.check(pd), holds{}
 	if err == nil {
 		needs = holds{&pd.node, &attr.SendCQ.node, &attr.RecvCQ.node}
 	}
 	op.start(pd.dev, proc, pd, attr, needs, "create QP", err)
 }
 
-func (attr *QPAttr) check(d *DeviceAttr) error {
+// maxRNRTimer is the longest that 5 bits can say (IBA 9.7.5.2.8).
+const maxRNRTimer = 655360 * time.Microsecond
+
+func (attr *QPAttr) check(pd *PD) error {
+	d := &pd.dev.attr
 	switch {
 	case attr.SendCQ == nil || attr.RecvCQ == nil:
 		return invalid("a QP without completion queues")
+	case attr.SendCQ.dev != pd.dev || attr.RecvCQ.dev != pd.dev:
+		return invalid("completion queues of another device")
 	case attr.SendCQ.proc != attr.RecvCQ.proc:
 		return invalid("completion queues of two processors")
 	case attr.MaxSend < 1 || attr.MaxSend > d.MaxWR || attr.MaxRecv < 1 || attr.MaxRecv > d.MaxWR:
-		return invalid("queues of %d and %d requests; the device takes 1 to %d", attr.MaxSend, attr.MaxRecv, d.MaxWR)
+		return invalid("queues of %d and %d requests; the device takes 1 to %d",
+			int64(attr.MaxSend), int64(attr.MaxRecv), int64(d.MaxWR))
 	case attr.MaxSGE < 1 || attr.MaxSGE > min(d.MaxSGE, MaxSGE):
-		return invalid("%d pieces a request; 1 to %d are possible", attr.MaxSGE, min(d.MaxSGE, MaxSGE))
+		return invalid("%d pieces a request; 1 to %d are possible", int64(attr.MaxSGE), int64(min(d.MaxSGE, MaxSGE)))
+	case attr.Access&^(RemoteRead|RemoteWrite) != 0:
+		return invalid("rights %#x of a QP; it knows only remote read and write", int64(attr.Access))
+	case attr.RNRTimer < 0 || attr.RNRTimer > maxRNRTimer:
+		return invalid("an RNR timer of %d ns; 0 to %d are possible", int64(attr.RNRTimer), int64(maxRNRTimer))
 	}
 	return nil
 }
@@ -117,7 +128,9 @@ func (qp *QP) State() QPState { return qp.drv.State() }
 // Post queues work requests on the send queue and returns how many it accepted; err
 // is why the next was not: ErrState, ErrFull or ErrInvalid. One that is not
 // accepted has no completion. The doorbell rings at Lower, or on Ring. In the Error
-// state requests are accepted and complete as flushed.
+// state requests are accepted and complete as flushed. The queue has MaxSend places;
+// one is free again when the completion of its request, or of a later one, has been
+// polled.
 // Level: Dispatch, on the QP's processor.
 func (qp *QP) Post(f *dispatch.Frame, wrs []WR) (accepted int, err error) {
 	return qp.drv.Post(f, wrs)
@@ -138,7 +151,7 @@ func (qp *QP) Ring(f *dispatch.Frame) { qp.drv.Ring(f) }
 func (qp *QP) Modify(op *Op[None], to QPState) {
 	err := error(nil)
 	if int(to) >= len(modifyTasks) {
-		err, to = invalid("QP %s", to), Error
+		err, to = invalid("QP state %d", int64(to)), Error
 	}
 	op.start(qp.dev, qp.proc, qp, modifyTasks[to], holds{&qp.node}, "modify QP", err)
 }

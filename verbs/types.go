@@ -65,7 +65,8 @@ type WRFlags uint8
 
 const (
 	// Signaled asks for a completion also when the request succeeds. One that fails
-	// always completes with one.
+	// always completes with one. A request without completion keeps its place in the
+	// queue until a later one's has been polled.
 	Signaled WRFlags = 1 << iota
 	// Fence holds the request back until earlier RDMA READs of the QP have ended.
 	Fence
@@ -154,7 +155,7 @@ func (s QPState) String() string { return text(qpStateText[:], s, "state") }
 // transition is the table of IBA 10.3.1 for reliable connections, as far as a
 // consumer may ask for it.
 var transition = [qpStateCount][qpStateCount]bool{
-	Reset: {Reset: true, Init: true, Error: true},
+	Reset: {Reset: true, Init: true},
 	Init:  {Reset: true, Init: true, RTR: true, Error: true},
 	RTR:   {Reset: true, RTS: true, Error: true},
 	RTS:   {Reset: true, RTS: true, Error: true},
