@@ -2,13 +2,22 @@ package soft
 
 import (
 	"context"
-	"math/rand/v2"
-	"net/netip"
 	"sync/atomic"
 
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
 )
+
+// How a connection is made. a is the active side's QP, b the passive side's.
+//
+//	Connect     a's worker           a.request, timer; the request is posted to
+//	runDeliver  listener's processor the consumer sees it
+//	Accept      b's worker           answered: b links on its processor, then a on its
+//	Reject      anywhere             answered: runReject on a's processor
+//	timeout     a's processor        given up
+//	Cancel      a's processor        given up
+//
+// Who takes request.state from open decides; the others find it taken.
 
 // listener takes connection requests of one service.
 type listener struct {
@@ -39,6 +48,8 @@ func (h *HCA) Listen(ctx context.Context, attr *verbs.ListenAttr, up *verbs.List
 	return l, nil
 }
 
+// Destroy refuses what has not been delivered: a request that is on its way finds
+// closed set.
 func (l *listener) Destroy(ctx context.Context) {
 	l.closed.Store(true)
 	l.dev.fabric.mu.Lock()
@@ -46,122 +57,91 @@ func (l *listener) Destroy(ctx context.Context) {
 	l.dev.fabric.mu.Unlock()
 }
 
-// request is a connection that is being made: from the active side's Connect until
-// the passive side has answered or the active side has given up.
-type request struct {
-	fabric   *Fabric
-	active   *qp
-	listener *listener
-	attr     verbs.ConnectAttr
-	private  []byte
-	deliver  dispatch.DPC
-	state    atomic.Uint32 // requestOpen until one side has taken it
-	commID   uint32
-	passID   uint32
-	srcPort  uint16
-	up       *verbs.ConnectRequest
-	reject   dispatch.DPC // on the active side's processor
-	reason   verbs.RejectReason
-	answer   [verbs.MaxRejectPrivate]byte
-	answered int
-}
-
-const (
-	requestOpen uint32 = iota
-	requestAnswered
-	requestGivenUp
-)
-
 // Connect finds the listener and gives it a request.
 func (q *qp) Connect(ctx context.Context, attr *verbs.ConnectAttr) error {
-	fb := q.dev.fabric
-	s := service{attr.Address.DGID, attr.Address.ServiceID}
-	if attr.Address.IsRDMA() {
-		s = service{GIDOf(attr.Address.Dst.Addr()), rdmaService(attr.Address.Dst.Port())}
-	}
-	fb.mu.Lock()
-	l, h := fb.listeners[s], fb.hcas[s.gid]
-	fb.mu.Unlock()
-	if h == nil {
-		return verbs.ErrNoRoute
-	}
-	r := &request{fabric: fb, active: q, listener: l, attr: *attr, commID: rand.Uint32(), passID: rand.Uint32()}
-	r.srcPort = attr.Address.Src.Port()
-	if r.srcPort == 0 {
-		r.srcPort = uint16(0xc000 | rand.Uint32()&0x3fff)
-	}
-	r.private = append(r.private, attr.Private...)
-	r.manage(ConnectRequest, true, r.private, 0)
-	if l == nil {
-		r.manage(Rejected, false, nil, verbs.RejectInvalidServe)
-		return &verbs.RejectError{Reason: verbs.RejectInvalidServe}
-	}
-	r.deliver.Init(l.proc, r.runDeliver)
-	r.reject.Init(q.proc, r.runReject)
-	var err error
-	call(q.proc, func(f *dispatch.Frame) {
-		if s := q.State(); s != verbs.Reset && s != verbs.Init || q.request != nil {
-			err = verbs.ErrState
-			return
-		}
-		q.state.Store(uint32(verbs.Init))
-		q.request = r
-		d := attr.Timeout
-		if d == 0 {
-			d = defaultConnectTimeout
-		}
-		q.timer.Arm(f, d)
-	})
+	l, err := q.dev.resolve(&attr.Address)
 	if err != nil {
 		return err
 	}
+	r := newRequest(q, l, attr)
+	call(q.proc, func(f *dispatch.Frame) { err = q.await(f, r) })
+	if err != nil {
+		return err
+	}
+	r.manage(&Management{
+		Kind: ConnectRequest, QPN: q.num, PSN: q.rxPSN, GUID: q.dev.attr.NodeGUID, MTU: mtu,
+		ReadsAnswered: attr.ReadsAnswered, ReadsIssued: attr.ReadsIssued,
+		RetryCount: attr.RetryCount, RNRRetry: attr.RNRRetry,
+		PKey: defaultPKey, ServiceID: r.service(), RDMA: attr.Address.IsRDMA(), SrcPort: r.src.Port(),
+		Private: r.private,
+	}, true)
+	if l == nil {
+		r.Reject(verbs.RejectInvalidServe, nil)
+		return nil
+	}
 	r.deliver.Post()
+	if l.closed.Load() && r.delivery.CompareAndSwap(undelivered, refused) {
+		// Perhaps its processor runs nothing any more.
+		r.Reject(verbs.RejectInvalidServe, nil)
+	}
 	return nil
 }
 
-// runDeliver gives the request to the consumer of the listener.
-func (r *request) runDeliver(f *dispatch.Frame) {
-	if r.listener.closed.Load() {
-		r.Reject(verbs.RejectInvalidServe, nil)
-		return
+// resolve finds what listens at an address: nil if nothing does.
+func (h *HCA) resolve(a *verbs.Address) (*listener, error) {
+	s := service{a.DGID, a.ServiceID}
+	switch {
+	case a.IsRDMA():
+		s = service{GIDOf(a.Dst.Addr()), rdmaService(a.Dst.Port())}
+	case a.PKey != 0 && a.PKey&0x7fff != defaultPKey&0x7fff, a.GIDIndex != 0:
+		return nil, verbs.ErrInvalid // the port has one of each
 	}
-	peer := verbs.Address{DGID: r.active.dev.gid}
-	if r.attr.Address.IsRDMA() {
-		peer = verbs.Address{
-			Src: netip.AddrPortFrom(r.active.dev.addr, r.srcPort),
-			Dst: r.attr.Address.Dst,
-		}
+	fb := h.fabric
+	fb.mu.Lock()
+	defer fb.mu.Unlock()
+	if fb.hcas[s.gid] == nil {
+		return nil, verbs.ErrNoRoute
 	}
-	r.up = verbs.NewConnectRequest(r, peer, r.private)
-	r.up.ReadsAnswered, r.up.ReadsIssued = r.attr.ReadsAnswered, r.attr.ReadsIssued
-	r.listener.up.Deliver(f, r.up)
+	return fb.listeners[s], nil
+}
+
+// await makes r the request that q waits for.
+func (q *qp) await(f *dispatch.Frame, r *request) error {
+	switch {
+	case q.closing:
+		return verbs.ErrClosed
+	case !q.linkable():
+		return verbs.ErrState
+	}
+	q.state.Store(uint32(verbs.Init))
+	q.request = r
+	d := r.attr.Timeout
+	if d == 0 {
+		d = defaultConnectTimeout
+	}
+	q.timer.Arm(f, d)
+	return nil
+}
+
+// linkable reports whether a connection can be made with q.
+func (q *qp) linkable() bool {
+	s := q.State()
+	return (s == verbs.Reset || s == verbs.Init) && q.request == nil && !q.closing
 }
 
 // connectTimeout gives up.
-func (q *qp) connectTimeout(f *dispatch.Frame) {
-	if r := q.request; r != nil && r.state.CompareAndSwap(requestOpen, requestGivenUp) {
-		q.request = nil
-		q.up.ConnectFailed(verbs.ErrTimeout)
-	}
-}
+func (q *qp) connectTimeout(f *dispatch.Frame) { q.giveUp(f, verbs.ErrTimeout) }
 
-// Reject refuses the request.
-func (r *request) Reject(reason verbs.RejectReason, private []byte) {
-	if r.state.CompareAndSwap(requestOpen, requestAnswered) {
-		r.reason = reason
-		r.answered = copy(r.answer[:], private)
-		r.reject.Post()
+// giveUp ends a pending Connect, unless it has been answered.
+func (q *qp) giveUp(f *dispatch.Frame, why error) {
+	r := q.request
+	if r == nil || !r.state.CompareAndSwap(requestOpen, requestGivenUp) {
+		return
 	}
-}
-
-// runReject tells the active side.
-func (r *request) runReject(f *dispatch.Frame) {
-	q := r.active
-	if q.request == r {
-		q.request = nil
-		q.timer.Cancel(f)
-		q.up.ConnectFailed(&verbs.RejectError{Reason: r.reason, Private: r.answer[:r.answered]})
-	}
+	q.request = nil
+	q.timer.Cancel(f)
+	r.manage(&Management{Kind: Rejected, Refused: ConnectRequest, Reason: verbs.RejectTimeout}, true)
+	q.up.ConnectFailed(why)
 }
 
 // Accept connects b, of the passive side, with the QP that asked.
@@ -170,33 +150,31 @@ func (r *request) Accept(ctx context.Context, drv verbs.QPDriver, attr *verbs.Ac
 	if !ok || b.dev != r.listener.dev {
 		return verbs.ErrInvalid
 	}
-	if !r.state.CompareAndSwap(requestOpen, requestAnswered) {
-		return verbs.ErrTimeout
-	}
 	a := r.active
-	r.manage(ConnectReply, false, attr.Private, 0)
 	var err error
 	// The passive side must be able to receive before the active side may send.
-	call(b.proc, func(f *dispatch.Frame) { err = b.link(a, attr.RNRRetry) })
-	if err == nil {
-		call(a.proc, func(f *dispatch.Frame) {
-			if a.request != r {
-				err = verbs.ErrTimeout
-				return
-			}
-			a.request = nil
-			a.timer.Cancel(f)
-			if err = a.link(b, r.attr.RNRRetry); err != nil {
-				a.up.ConnectFailed(verbs.ErrClosed)
-			} else {
-				var reply verbs.ConnectReply
-				reply.SetPrivate(attr.Private)
-				reply.ReadsAnswered, reply.ReadsIssued = attr.ReadsAnswered, attr.ReadsIssued
-				r.manage(ReadyToUse, true, nil, 0)
-				a.up.Connected(reply)
-			}
-		})
+	call(b.proc, func(f *dispatch.Frame) {
+		switch {
+		case b.closing:
+			err = verbs.ErrClosed
+		case !b.linkable():
+			err = verbs.ErrState
+		case !r.state.CompareAndSwap(requestOpen, requestAnswered):
+			err = verbs.ErrTimeout
+		default:
+			r.conn.passive = b
+			b.link(a, &r.conn, r.attr.RNRRetry)
+		}
+	})
+	if err != nil {
+		return err
 	}
+	r.manage(&Management{
+		Kind: ConnectReply, QPN: b.num, PSN: b.rxPSN, GUID: b.dev.attr.NodeGUID, RNRRetry: attr.RNRRetry,
+		ReadsAnswered: attr.ReadsAnswered, ReadsIssued: attr.ReadsIssued, Private: attr.Private,
+	}, false)
+	// a exists: its Connect is pending, and now only this ends it.
+	call(a.proc, func(f *dispatch.Frame) { err = r.establish(f, attr) })
 	if err != nil {
 		call(b.proc, b.enterError)
 		return err
@@ -205,72 +183,83 @@ func (r *request) Accept(ctx context.Context, drv verbs.QPDriver, attr *verbs.Ac
 	return nil
 }
 
-// link makes q the end of a connection with p. On q's processor.
-func (q *qp) link(p *qp, rnrRetry uint8) error {
-	if s := q.State(); s != verbs.Reset && s != verbs.Init {
-		return verbs.ErrState
+// establish is the arrival of the reply at the active side.
+func (r *request) establish(f *dispatch.Frame, attr *verbs.AcceptAttr) error {
+	a, b := r.active, r.conn.passive
+	a.request = nil
+	a.timer.Cancel(f)
+	if !a.linkable() {
+		// It is being closed, or its consumer took it to Error. b's engine would run here.
+		b.letGo(f)
+		r.manage(&Management{Kind: Rejected, Refused: ConnectReply, Reason: verbs.RejectConsumer}, true)
+		a.up.ConnectFailed(verbs.ErrClosed)
+		return verbs.ErrTimeout
 	}
-	q.peer, q.linked = p, true
+	a.link(b, &r.conn, attr.RNRRetry)
+	r.manage(&Management{Kind: ReadyToUse}, true)
+	if b.attached.Load() {
+		b.away.Queue(f) // what it was given to send meanwhile
+	}
+	if b.left.Load() {
+		a.hangup.Queue(f) // what it queued itself came too early
+	}
+	var reply verbs.ConnectReply
+	reply.SetPrivate(attr.Private)
+	reply.ReadsAnswered, reply.ReadsIssued = attr.ReadsAnswered, attr.ReadsIssued
+	a.up.Connected(reply)
+	return nil
+}
+
+// link makes q the end of a connection with p. On q's processor.
+func (q *qp) link(p *qp, c *connection, rnrRetry uint8) {
+	q.peer, q.conn, q.linked = p, c, true
+	q.left.Store(false)
+	q.psn = p.rxPSN
 	q.rnrRetry, q.rnrLeft = rnrRetry, rnrRetry
 	q.away.Init(p.proc, q.runAway)
 	q.rnr.Init(p.proc, q.runAway)
 	q.attached.Store(true)
 	q.state.Store(uint32(verbs.RTS))
-	return nil
 }
 
-// Cancel ends what is pending and flushes what is posted.
-func (q *qp) Cancel(ctx context.Context) { call(q.proc, q.cancel) }
+// Cancel ends what is pending and flushes what is posted. Nothing begins later.
+func (q *qp) Cancel(ctx context.Context) {
+	call(q.proc, func(f *dispatch.Frame) {
+		q.closing = true
+		q.leave(f)
+	})
+	q.up.DisconnectDone()
+}
 
-func (q *qp) cancel(f *dispatch.Frame) {
-	if r := q.request; r != nil && r.state.CompareAndSwap(requestOpen, requestGivenUp) {
-		q.request = nil
-		q.timer.Cancel(f)
-		q.up.ConnectFailed(verbs.ErrClosed)
+// Disconnect ends the connection at both ends. The peer is told without being
+// waited for.
+func (q *qp) Disconnect(ctx context.Context) {
+	call(q.proc, q.leave)
+	q.up.DisconnectDone()
+}
+
+// leave ends what this end has begun, and the connection.
+func (q *qp) leave(f *dispatch.Frame) {
+	q.giveUp(f, verbs.ErrClosed)
+	p := q.peer
+	if first := !q.left.Swap(true); first && p != nil && !q.gone {
+		q.conn.disconnect(q, DisconnectRequest)
 	}
 	q.enterError(f)
-	if p := q.peer; p != nil {
+	if p != nil {
 		p.hangup.Queue(f)
 	}
 }
 
-// Disconnect ends the connection at both ends.
-func (q *qp) Disconnect(ctx context.Context) {
-	q.Cancel(ctx)
-	if p := q.peer; p != nil && q.dev.fabric.tap != nil {
-		q.dev.fabric.tap.Manage(&Management{Kind: DisconnectRequest, From: q.dev.addr, To: p.dev.addr, QPN: q.num, RemoteQPN: p.num})
-		q.dev.fabric.tap.Manage(&Management{Kind: DisconnectReply, From: p.dev.addr, To: q.dev.addr, QPN: p.num})
-	}
-	q.up.DisconnectDone()
-}
-
 // runHangup is the arrival of the peer's DREQ.
 func (q *qp) runHangup(f *dispatch.Frame) {
-	if q.linked && q.State() != verbs.Error {
-		q.enterError(f)
-		q.up.Notify(verbs.Disconnected)
-	}
-}
-
-// manage shows the tap a message of the connection manager.
-func (r *request) manage(k ManageKind, fromActive bool, private []byte, reason verbs.RejectReason) {
-	t := r.fabric.tap
-	if t == nil {
+	if !q.linked || q.gone || !q.peer.left.Load() {
 		return
 	}
-	a := r.active
-	m := Management{
-		Kind: k, FromActive: fromActive, CommID: r.commID, PassiveID: r.passID, Private: private, Reason: reason,
-		RDMA: r.attr.Address.IsRDMA(), SrcPort: r.srcPort, ServiceID: r.attr.Address.ServiceID,
-		From: a.dev.addr, To: r.attr.Address.Dst.Addr(), QPN: a.num, PSN: a.psn,
+	q.gone = true
+	q.conn.disconnect(q, DisconnectReply)
+	q.enterError(f)
+	if !q.left.Load() {
+		q.up.Notify(verbs.Disconnected)
 	}
-	if m.RDMA {
-		m.ServiceID = rdmaService(r.attr.Address.Dst.Port())
-	} else {
-		m.To = netip.AddrFrom16(r.attr.Address.DGID).Unmap()
-	}
-	if !fromActive {
-		m.From, m.To = m.To, m.From
-	}
-	t.Manage(&m)
 }

@@ -13,16 +13,30 @@ import (
 type cq struct {
 	up      *verbs.CQ
 	proc    *dispatch.Processor
-	ring    []verbs.WC
+	ring    []cqe
 	head, n uint32
 	armed   bool
-	overrun bool
+}
+
+// cqe is a completion, with what polling it frees: q's places before end.
+type cqe struct {
+	wc  verbs.WC
+	q   *qp
+	end uint32
+}
+
+// CreateCQ makes a completion queue.
+func (h *HCA) CreateCQ(ctx context.Context, attr *verbs.CQAttr, up *verbs.CQ) (verbs.CQDriver, error) {
+	return &cq{up: up, proc: attr.Processor, ring: make([]cqe, attr.Entries)}, nil
 }
 
 func (c *cq) Poll(f *dispatch.Frame, wcs []verbs.WC) int {
 	k := min(c.n, uint32(len(wcs)))
 	for i := range k {
-		wcs[i] = c.ring[c.head]
+		e := &c.ring[c.head]
+		wcs[i] = e.wc
+		e.q.polled(e)
+		e.q = nil
 		if c.head++; c.head == uint32(len(c.ring)) {
 			c.head = 0
 		}
@@ -40,16 +54,15 @@ func (c *cq) Arm(f *dispatch.Frame) bool {
 }
 
 // push adds a completion and reports whether there was room.
-func (c *cq) push(f *dispatch.Frame, wc verbs.WC) bool {
+func (c *cq) push(f *dispatch.Frame, e *cqe) bool {
 	if c.n == uint32(len(c.ring)) {
-		c.overrun = true
 		return false
 	}
 	at := c.head + c.n
 	if at >= uint32(len(c.ring)) {
 		at -= uint32(len(c.ring))
 	}
-	c.ring[at] = wc
+	c.ring[at] = *e
 	c.n++
 	if c.armed {
 		c.armed = false

@@ -8,13 +8,14 @@ import (
 // runAway is the engine: it executes q's requests in order, on the peer's
 // processor.
 //
-// A request that cannot go on (no receive, a key in use, a step budget used up)
-// leaves the engine where it is, and what ends the wait queues the engine again.
+// A request that cannot go on (no receive, a key in use, a budget used up) leaves
+// the engine where it is, and what ends the wait queues the engine again.
 func (q *qp) runAway(f *dispatch.Frame) {
 	if !q.attached.Load() {
 		q.home.Queue(f)
 		return
 	}
+	q.budget = runBudget
 	for {
 		if q.State() == verbs.Error {
 			q.letGo(f)
@@ -23,6 +24,11 @@ func (q *qp) runAway(f *dispatch.Frame) {
 		if q.exec == q.avail.Load() {
 			break
 		}
+		if q.budget <= 0 {
+			q.away.Queue(f)
+			break
+		}
+		q.budget -= requestCost
 		e := &q.sq[q.exec&q.sqMask]
 		status, wait := q.execute(f, e)
 		if wait {
@@ -31,7 +37,7 @@ func (q *qp) runAway(f *dispatch.Frame) {
 		e.status = status
 		q.exec++
 		if status != verbs.Success {
-			q.failed.Store(1)
+			q.failed.Store(true)
 			q.done.Store(q.exec)
 			q.letGo(f)
 			return
@@ -65,101 +71,111 @@ func (q *qp) letGo(f *dispatch.Frame) {
 func (q *qp) execute(f *dispatch.Frame, e *sqEntry) (verbs.Status, bool) {
 	switch wr := &e.wr; wr.Op {
 	case verbs.BindWindow:
+		e.byteLen = 0
 		return q.bind(wr), false
 	case verbs.LocalInv:
+		e.byteLen = 0
 		return q.localInv(wr)
 	default:
 		return q.transfer(f, e)
 	}
 }
 
+// bind binds a quiet window (IBA 10.6.7.2.2).
 func (q *qp) bind(wr *verbs.WR) verbs.Status {
-	t := &q.dev.keys
-	g := &wr.SGE[0]
-	w := t.get(wr.MW << 8)
-	if w == nil || !w.window || w.pd != q.pd || !w.quiet() || wr.Key>>8 != w.index || g.Length == 0 {
+	w := q.dev.keys.get(wr.Key)
+	if w == nil || w.index != wr.MW || !w.claim() {
 		return verbs.MWBindErr
 	}
+	var s span
+	g := &wr.SGE[0]
+	if w.pd != q.pd || g.Length == 0 || !q.bindable(&s, wr) {
+		w.unclaim()
+		return verbs.MWBindErr
+	}
+	w.owner, w.base, w.mem, w.access = q.serial, g.Addr, s.mem, wr.Access
+	w.parent, w.pkey, w.pround = s.k, g.LKey, roundOf(s.k.state.Load())
+	s.release()
+	w.publish(wr.Key, window)
+	return verbs.Success
+}
+
+// bindable takes the memory of a bind request, if the region gives the rights that
+// the window shall have.
+func (q *qp) bindable(s *span, wr *verbs.WR) bool {
 	need := verbs.BindMW
 	if wr.Access&verbs.RemoteWrite != 0 {
 		need |= verbs.LocalWrite
 	}
-	var s span
-	if wr.Access&^(verbs.RemoteRead|verbs.RemoteWrite) != 0 || !t.local(&s, g, q.pd, need) {
-		return verbs.MWBindErr
-	}
-	w.qpn, w.base, w.mem, w.access = q.num, g.Addr, s.mem, wr.Access
-	w.parent, w.pkey = s.k, g.LKey
-	s.release()
-	w.state.Store(stateOf(wr.Key, valid))
-	return verbs.Success
+	return wr.Access&^(verbs.RemoteRead|verbs.RemoteWrite) == 0 && q.dev.keys.local(s, &wr.SGE[0], q.pd, need)
 }
 
+// localInv ends a window's key, and waits until no access under it is left.
 func (q *qp) localInv(wr *verbs.WR) (verbs.Status, bool) {
-	e := q.dev.keys.get(wr.Key)
-	if q.m.dying != nil {
-		// Called again: the last access has ended, or something else woke the engine.
-		if q.m.dying.state.Load()&dying != 0 {
-			return 0, true
+	if !q.m.ending() {
+		if !q.m.invalidate(&q.dev.keys, wr.Key, q.pd, &q.away) {
+			return verbs.LocQPOpErr, false
 		}
-		q.m.dying = nil
-		return verbs.Success, false
 	}
-	if e == nil || !e.window || e.pd != q.pd {
-		return verbs.LocQPOpErr, false
-	}
-	ok, done := e.invalidate(wr.Key, &q.away)
-	switch {
-	case !ok:
-		return verbs.LocQPOpErr, false
-	case !done:
-		q.m.dying = e
-		return 0, true
-	}
-	return verbs.Success, false
+	return verbs.Success, !q.m.ended()
 }
 
 // transfer does what moves bytes between q and its peer.
 func (q *qp) transfer(f *dispatch.Frame, e *sqEntry) (verbs.Status, bool) {
-	if !q.m.active {
+	m, p := &q.m, q.peer
+	if !m.active {
 		if status, wait := q.begin(f, e); status != verbs.Success || wait {
 			return status, wait
 		}
 	}
-	status, wait := q.m.move(f, q)
-	if wait {
+	if !m.ending() {
+		status, wait := m.move(f, q)
+		if wait {
+			return 0, true
+		}
+		if status != verbs.Success {
+			mine := status == verbs.LocProtErr
+			m.abort()
+			if !mine {
+				q.brokenOff(f, &e.wr)
+			}
+			return status, false
+		}
+		if e.wr.Op == verbs.SendInv && !m.invalidate(&p.dev.keys, e.wr.Key, p.pd, &q.away) {
+			m.abort()
+			p.breakOff(f, verbs.WC{Status: verbs.LocAccessErr})
+			return verbs.RemOpErr, false
+		}
+	}
+	if !m.ended() {
 		return 0, true
 	}
-	q.m.abort()
-	return q.finish(f, e, status), false
+	m.abort()
+	q.delivered(f, e)
+	return verbs.Success, false
 }
 
 // begin checks a request at both ends and takes the memory of both.
 func (q *qp) begin(f *dispatch.Frame, e *sqEntry) (verbs.Status, bool) {
-	wr, p := &e.wr, q.peer
-	if p.State() != verbs.RTS && p.State() != verbs.RTR {
-		return verbs.RetryExcErr, false
-	}
-	m := &q.m
-	m.reset()
-	need := verbs.Access(0)
-	mine, theirs := &m.src, &m.dst
-	if wr.Op == verbs.Read {
-		need = verbs.LocalWrite
-		mine, theirs = &m.dst, &m.src
-	}
-	for i := range wr.NumSGE {
-		if g := &wr.SGE[i]; g.Length != 0 {
-			if !q.dev.keys.local(&mine.spans[i], g, q.pd, need) {
-				m.abort()
-				return verbs.LocProtErr, false
-			}
-			m.left += uint64(g.Length)
+	wr, p, m := &e.wr, q.peer, &q.m
+	switch p.State() {
+	case verbs.RTS, verbs.RTR:
+	case verbs.Error:
+		if !p.left.Load() {
+			return verbs.RetryExcErr, false // it does not answer
 		}
+		return 0, true // the hang-up is on its way, and flushes this
+	default:
+		return 0, true // the peer is being connected, and rings
 	}
-	if m.left > maxMessage {
+	m.reset()
+	mine, theirs, need := &m.src, &m.dst, verbs.Access(0)
+	if wr.Op == verbs.Read {
+		mine, theirs, need = &m.dst, &m.src, verbs.LocalWrite
+	}
+	if status := q.gather(mine, wr, need); status != verbs.Success {
 		m.abort()
-		return verbs.LocLenErr, false
+		return status, false
 	}
 	e.byteLen = uint32(m.left)
 	var status verbs.Status
@@ -184,6 +200,23 @@ func (q *qp) begin(f *dispatch.Frame, e *sqEntry) (verbs.Status, bool) {
 // maxMessage is the largest message (IBA 9.7.2).
 const maxMessage = 1 << 31
 
+// gather takes the memory of q's own side.
+func (q *qp) gather(mine *side, wr *verbs.WR, need verbs.Access) verbs.Status {
+	for i := range wr.NumSGE {
+		if g := &wr.SGE[i]; g.Length != 0 {
+			if !q.dev.keys.local(&mine.spans[i], g, q.pd, need) {
+				return verbs.LocProtErr
+			}
+			q.m.left += uint64(g.Length)
+		}
+	}
+	if q.m.left > maxMessage {
+		return verbs.LocLenErr
+	}
+	return verbs.Success
+}
+
+// beginSend takes the memory of the peer's oldest receive.
 func (q *qp) beginSend(f *dispatch.Frame, dst *side) (verbs.Status, bool) {
 	p := q.peer
 	if p.rqHead == p.rqTail {
@@ -229,6 +262,7 @@ func (q *qp) receiverNotReady(f *dispatch.Frame) (verbs.Status, bool) {
 	return 0, true
 }
 
+// beginRDMA takes the memory that the request names at the peer.
 func (q *qp) beginRDMA(f *dispatch.Frame, wr *verbs.WR, theirs *side) verbs.Status {
 	need := verbs.RemoteWrite
 	if wr.Op == verbs.Read {
@@ -247,36 +281,24 @@ func (q *qp) beginRDMA(f *dispatch.Frame, wr *verbs.WR, theirs *side) verbs.Stat
 	return verbs.Success
 }
 
-// finish ends a transfer that has moved its bytes, or has had to stop.
-func (q *qp) finish(f *dispatch.Frame, e *sqEntry, status verbs.Status) verbs.Status {
-	p, wr := q.peer, &e.wr
-	if status != verbs.Success {
-		wc := verbs.WC{}
-		if wr.Op == verbs.Send || wr.Op == verbs.SendInv {
-			wc.Status = verbs.LocProtErr
-		}
-		p.breakOff(f, wc)
-		return status
-	}
+// delivered ends a transfer that has moved its bytes.
+func (q *qp) delivered(f *dispatch.Frame, e *sqEntry) {
 	q.psn += max(1, (e.byteLen+mtu-1)/mtu)
-	if wr.Op != verbs.Send && wr.Op != verbs.SendInv {
-		return verbs.Success
+	switch e.wr.Op {
+	case verbs.Send:
+		q.peer.receive(f, verbs.WC{ByteLen: e.byteLen})
+	case verbs.SendInv:
+		q.peer.receive(f, verbs.WC{ByteLen: e.byteLen, Invalidated: true, InvKey: e.wr.Key})
 	}
-	wc := verbs.WC{ByteLen: e.byteLen}
-	if wr.Op == verbs.SendInv {
-		k := p.dev.keys.get(wr.Key)
-		ok := k != nil && k.window && k.pd == p.pd
-		if ok {
-			ok, _ = k.invalidate(wr.Key, nil)
-		}
-		if !ok {
-			p.breakOff(f, verbs.WC{Status: verbs.LocAccessErr})
-			return verbs.RemOpErr
-		}
-		wc.Invalidated, wc.InvKey = true, wr.Key
+}
+
+// brokenOff is the peer's part when its memory went away during a transfer.
+func (q *qp) brokenOff(f *dispatch.Frame, wr *verbs.WR) {
+	wc := verbs.WC{}
+	if wr.Op == verbs.Send || wr.Op == verbs.SendInv {
+		wc.Status = verbs.LocProtErr
 	}
-	p.receive(f, wc)
-	return verbs.Success
+	q.peer.breakOff(f, wc)
 }
 
 // breakOff is what a responder does after a fatal NAK: the receive that was in use,

@@ -23,6 +23,7 @@ type Fabric struct {
 	hcas      map[verbs.GID]*HCA
 	listeners map[service]*listener
 	qps       map[uint32]*qp // by number, over all HCAs
+	serial    uint64         // of the last QP
 }
 
 // service is what a listener is found by.
@@ -120,50 +121,6 @@ func (h *HCA) CreatePD(ctx context.Context) (verbs.PDDriver, error) { return &pd
 
 func (d *pd) Destroy(ctx context.Context) {}
 
-// CreateCQ makes a completion queue.
-func (h *HCA) CreateCQ(ctx context.Context, attr *verbs.CQAttr, up *verbs.CQ) (verbs.CQDriver, error) {
-	return &cq{up: up, proc: attr.Processor, ring: make([]verbs.WC, attr.Entries)}, nil
-}
-
-// memory is a memory region or window.
-type memory struct {
-	dev *HCA
-	e   *key
-}
-
-func (d *pd) RegisterMR(ctx context.Context, attr *verbs.MRAttr) (verbs.MRDriver, verbs.Keys, error) {
-	e := d.dev.keys.alloc()
-	if e == nil {
-		return nil, verbs.Keys{}, verbs.ErrNoResources
-	}
-	e.window, e.pd, e.access = false, d, attr.Access
-	e.base, e.mem = attr.Arena.Addr(), attr.Arena.Bytes()
-	k := e.index<<8 | rand.Uint32()&0xff
-	e.state.Store(stateOf(k, valid))
-	return &memory{d.dev, e}, verbs.Keys{LKey: k, RKey: k}, nil
-}
-
-func (d *pd) AllocMW(ctx context.Context) (verbs.MWDriver, uint32, uint32, error) {
-	e := d.dev.keys.alloc()
-	if e == nil {
-		return nil, 0, 0, verbs.ErrNoResources
-	}
-	e.window, e.pd = true, d
-	return &memory{d.dev, e}, e.index, e.index<<8 | rand.Uint32()&0xff, nil
-}
-
-// Destroy ends the key and waits for the accesses that are under way.
-func (m *memory) Destroy(ctx context.Context) {
-	ended := make(chan struct{})
-	var last dispatch.DPC
-	last.Init(m.dev.proc, func(*dispatch.Frame) { close(ended) })
-	s := m.e.state.Load()
-	if ok, done := m.e.invalidate(uint32(s>>byteBits)&0xff, &last); ok && !done {
-		<-ended
-	}
-	m.dev.keys.release(m.e)
-}
-
 // CreateQP makes a queue pair with an unguessable number.
 func (d *pd) CreateQP(ctx context.Context, attr *verbs.QPAttr, up *verbs.QP) (verbs.QPDriver, uint32, error) {
 	q := &qp{up: up, dev: d.dev, pd: d, attr: *attr, proc: attr.SendCQ.Processor()}
@@ -198,7 +155,8 @@ func (fb *Fabric) number(q *qp) bool {
 	for {
 		n := rand.Uint32() & 0xffffff
 		if n > 1 && n != 0xffffff && fb.qps[n] == nil {
-			q.num, q.psn = n, rand.Uint32()&0xffffff
+			fb.serial++
+			q.num, q.serial, q.rxPSN = n, fb.serial, rand.Uint32()&0xffffff
 			fb.qps[n] = q
 			return true
 		}

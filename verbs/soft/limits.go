@@ -7,8 +7,11 @@ const (
 	// stops a copy within this many bytes, about 4 µs.
 	copyStep = 64 << 10
 
-	// stepsARun is how many steps one DPC makes before it lets others run: 1 MiB.
-	stepsARun = 16
+	// runBudget bounds what one run of an engine does before it lets others go on:
+	// 16 steps of copying (1 MiB, about 100 µs), or 256 small requests.
+	runBudget   = 1024
+	stepCost    = 64
+	requestCost = 4
 
 	// mtu is the path MTU that packet sequence numbers count by; no message is really
 	// cut within one process.

@@ -5,8 +5,8 @@ import (
 	"minisrp/verbs/dispatch"
 )
 
-// mover copies the bytes of one request, in steps. The memory of both sides is
-// kept, by the counts of its keys, from the first step until it has ended.
+// mover copies the bytes of one request, in steps, and ends keys. The memory of both
+// sides is kept, by the counts of its keys, from the first step until it has ended.
 //
 // Ownership: the engine's.
 type mover struct {
@@ -14,8 +14,11 @@ type mover struct {
 	src, dst side
 	left     uint64
 	moved    uint64
-	dying    *key // LocalInv waits for this key's last access
 	tap      Message
+
+	// A key whose last access is waited for, and the life of it that is meant.
+	dying *key
+	round uint64
 }
 
 // side is a gather or scatter list with a place in it.
@@ -64,33 +67,40 @@ func (m *mover) abort() {
 	m.dying = nil
 }
 
-// move copies up to stepsARun steps. It asks to wait when there is more, with the
-// engine queued again, or when the device's fault layer stalls it.
+// move copies until the budget is used up. It asks to wait when there is more, with
+// the engine queued again, or when the fabric's fault layer stalls it.
 func (m *mover) move(f *dispatch.Frame, q *qp) (verbs.Status, bool) {
-	for step := 0; m.left > 0; step++ {
-		if step == stepsARun {
+	op := q.sq[q.exec&q.sqMask].wr.Op
+	for m.left > 0 {
+		if q.budget <= 0 {
 			q.away.Queue(f)
 			return 0, true
 		}
-		if fl := q.dev.fabric.fault; fl != nil && fl.Step(f, q.num, q.sq[q.exec&q.sqMask].wr.Op, m.moved) {
+		q.budget -= stepCost
+		if fl := q.dev.fabric.fault; fl != nil && fl.Step(f, q.num, op, m.moved) {
 			return 0, true
 		}
 		// The key may have been invalidated since the last step: its last user is then
 		// this copy, and ends here.
 		if !m.src.stillValid() || !m.dst.stillValid() {
-			return m.lost(q.sq[q.exec&q.sqMask].wr.Op), false
+			return m.lost(op), false
 		}
-		for todo := min(m.left, copyStep); todo > 0; {
-			s, d := m.src.next(), m.dst.next()
-			n := copy(d[:min(uint64(len(d)), todo)], s)
-			m.src.off += n
-			m.dst.off += n
-			todo -= uint64(n)
-			m.left -= uint64(n)
-			m.moved += uint64(n)
-		}
+		m.step()
 	}
 	return verbs.Success, false
+}
+
+// step copies up to copyStep bytes.
+func (m *mover) step() {
+	for todo := min(m.left, copyStep); todo > 0; {
+		s, d := m.src.next(), m.dst.next()
+		n := copy(d[:min(uint64(len(d)), todo)], s)
+		m.src.off += n
+		m.dst.off += n
+		todo -= uint64(n)
+		m.left -= uint64(n)
+		m.moved += uint64(n)
+	}
 }
 
 // lost says what the requester learns when a key went during the copy.
@@ -106,4 +116,33 @@ func (m *mover) lost(op verbs.Opcode) verbs.Status {
 		return verbs.RemAccessErr
 	}
 	return verbs.RemOpErr
+}
+
+// invalidate ends the key k of a window in domain d. ended tells when no access
+// under it is left, and w is queued then.
+func (m *mover) invalidate(t *keyTable, k uint32, d *pd, w *dispatch.DPC) bool {
+	e := t.get(k)
+	if e == nil || !e.take(k) {
+		return false
+	}
+	if e.state.Load()&window == 0 || e.pd != d {
+		e.drop()
+		return false
+	}
+	ok, done, round := e.end(w)
+	if ok && !done {
+		m.dying, m.round = e, round
+	}
+	return ok
+}
+
+// ending reports whether an invalidation is under way.
+func (m *mover) ending() bool { return m.dying != nil }
+
+// ended reports whether no invalidation is under way any more.
+func (m *mover) ended() bool {
+	if m.dying != nil && m.dying.dead(m.round) {
+		m.dying = nil
+	}
+	return m.dying == nil
 }

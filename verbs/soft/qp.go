@@ -16,6 +16,10 @@ import (
 // both ends share a processor all of it happens in one run. While q has no peer its
 // ring is flushed at home.
 //
+//	Post      q's processor     ring, avail, doorbell
+//	runAway   peer's processor  execute: check, copy, complete the peer's receive; done
+//	runHome   q's processor     reap: completions; when in Error and let go: flush
+//
 // Ownership: by the frame that owns proc, except the group marked "engine", which is
 // the peer's processor's while attached, and the atomics between the two.
 type qp struct {
@@ -24,34 +28,43 @@ type qp struct {
 	dev            *HCA
 	pd             *pd
 	num            uint32
+	serial         uint64 // of all QPs of the fabric, never used again
+	rxPSN          uint32 // that the peer's first packet shall have
 	proc           *dispatch.Processor
 	sendCQ, recvCQ *cq
 	attr           verbs.QPAttr
 	sqMask, rqMask uint32
 
 	state    atomic.Uint32 // verbs.QPState; written at home
-	attached atomic.Bool   // the engine runs at the peer's; cleared there
+	attached atomic.Bool   // the engine is at the peer's; cleared there
 	avail    atomic.Uint32 // end of what is posted; written at home
 	done     atomic.Uint32 // end of what is executed; written by the engine
-	failed   atomic.Uint32 // the engine met a fatal error: what goes to Error is q
+	failed   atomic.Bool   // the engine met a fatal error: q goes to Error
+	left     atomic.Bool   // this end has ended the connection; written at home
 
 	// Home.
 	sq       []sqEntry
+	sqFree   uint32 // end of what was posted and may be posted over
 	reaped   uint32
 	rq       []verbs.RecvWR
+	rqFree   uint32
 	rqHead   uint32
 	rqTail   uint32
 	peer     *qp
+	conn     *connection
 	linked   bool // was connected once
+	gone     bool // the peer has ended the connection
+	closing  bool // nothing begins any more
 	request  *request
 	home     dispatch.DPC
 	timer    dispatch.Timer // of Connect
-	hangup   dispatch.DPC   // the peer has disconnected
+	hangup   dispatch.DPC   // the peer has ended the connection
 	detached chan struct{}  // Destroy waits for the engine
 
 	// Engine.
 	away     dispatch.DPC
 	exec     uint32
+	budget   int
 	m        mover
 	rnr      dispatch.Timer
 	rnrWait  bool
@@ -69,38 +82,33 @@ type sqEntry struct {
 
 func (q *qp) State() verbs.QPState { return verbs.QPState(q.state.Load()) }
 
-func (q *qp) Post(f *dispatch.Frame, wrs []verbs.WR) (int, error) {
+func (q *qp) Post(f *dispatch.Frame, wrs []verbs.WR) (accepted int, err error) {
 	if s := q.State(); s != verbs.RTS && s != verbs.Error {
 		return 0, verbs.ErrState
 	}
 	tail := q.avail.Load()
 	for i := range wrs {
-		if tail-q.reaped > q.sqMask {
-			q.publish(f, tail)
-			return i, verbs.ErrFull
+		if tail-q.sqFree >= q.attr.MaxSend {
+			err = verbs.ErrFull
+			break
 		}
 		if !q.sane(&wrs[i]) {
-			q.publish(f, tail)
-			return i, verbs.ErrInvalid
+			err = verbs.ErrInvalid
+			break
 		}
 		q.sq[tail&q.sqMask].wr = wrs[i]
 		tail++
+		accepted++
 	}
-	q.publish(f, tail)
-	return len(wrs), nil
+	if accepted != 0 {
+		q.avail.Store(tail)
+		q.Ring(f)
+	}
+	return accepted, err
 }
 
 func (q *qp) sane(wr *verbs.WR) bool {
 	return wr.Op < verbs.Recv && uint32(wr.NumSGE) <= q.attr.MaxSGE && (wr.Op != verbs.BindWindow || wr.NumSGE == 1)
-}
-
-// publish makes what was posted visible to the engine and rings its doorbell.
-func (q *qp) publish(f *dispatch.Frame, tail uint32) {
-	if tail == q.avail.Load() {
-		return
-	}
-	q.avail.Store(tail)
-	q.Ring(f)
 }
 
 func (q *qp) Ring(f *dispatch.Frame) {
@@ -114,71 +122,78 @@ func (q *qp) Ring(f *dispatch.Frame) {
 	q.home.Queue(f)
 }
 
-func (q *qp) PostRecv(f *dispatch.Frame, wrs []verbs.RecvWR) (int, error) {
+func (q *qp) PostRecv(f *dispatch.Frame, wrs []verbs.RecvWR) (accepted int, err error) {
 	s := q.State()
 	if s == verbs.Reset {
 		return 0, verbs.ErrState
 	}
 	for i := range wrs {
-		if q.rqTail-q.rqHead > q.rqMask {
-			return i, verbs.ErrFull
+		if q.rqTail-q.rqFree >= q.attr.MaxRecv {
+			err = verbs.ErrFull
+			break
 		}
 		if uint32(wrs[i].NumSGE) > q.attr.MaxSGE {
-			return i, verbs.ErrInvalid
+			err = verbs.ErrInvalid
+			break
 		}
 		q.rq[q.rqTail&q.rqMask] = wrs[i]
 		q.rqTail++
+		accepted++
 	}
 	if s == verbs.Error {
 		q.home.Queue(f)
-	} else if p := q.peer; p != nil && p.rnrWait {
+	} else if p := q.peer; accepted != 0 && p != nil && p.rnrWait {
 		p.away.Queue(f)
 	}
-	return len(wrs), nil
+	return accepted, err
 }
 
 // runHome reaps what the engine has executed, and flushes when there is none.
 func (q *qp) runHome(f *dispatch.Frame) {
 	q.reap(f)
-	if q.failed.Load() != 0 && q.State() != verbs.Error {
+	if q.failed.Load() && q.State() != verbs.Error {
 		q.enterError(f)
 		q.up.Notify(verbs.QPFatal)
-		return // runs again when the engine has let go
 	}
 	if q.attached.Load() {
-		return
-	}
-	if q.State() == verbs.RTS && q.linked && q.exec != q.avail.Load() {
-		// The peer has gone without a word: the first request finds out.
-		e := &q.sq[q.exec&q.sqMask]
-		e.status = verbs.RetryExcErr
-		q.exec++
-		q.enterError(f)
-		q.up.Notify(verbs.QPFatal)
+		return // runs again when the engine has let go
 	}
 	if q.State() == verbs.Error {
-		for tail := q.avail.Load(); q.exec != tail; q.exec++ {
-			q.sq[q.exec&q.sqMask].status = verbs.WRFlushErr
-		}
-		q.flushRecv(f)
+		q.flush(f)
 	}
-	q.done.Store(q.exec)
-	q.reap(f)
 	if q.detached != nil {
 		close(q.detached)
 		q.detached = nil
 	}
 }
 
+// flush completes everything posted. What the peer was copying into q's memory ends
+// before: what is flushed is not touched any more.
+func (q *qp) flush(f *dispatch.Frame) {
+	if p := q.peer; p != nil && p.attached.Load() && p.m.active {
+		p.m.abort()
+		p.away.Queue(f)
+	}
+	for tail := q.avail.Load(); q.exec != tail; q.exec++ {
+		q.sq[q.exec&q.sqMask].status = verbs.WRFlushErr
+	}
+	q.done.Store(q.exec)
+	q.reap(f)
+	for q.rqHead != q.rqTail {
+		q.receive(f, verbs.WC{Status: verbs.WRFlushErr})
+	}
+}
+
 // reap turns executed requests into completions.
 func (q *qp) reap(f *dispatch.Frame) {
-	for end := q.done.Load(); q.reaped != end; q.reaped++ {
+	for end := q.done.Load(); q.reaped != end; {
 		e := &q.sq[q.reaped&q.sqMask]
+		q.reaped++
 		if e.status == verbs.Success && e.wr.Flags&verbs.Signaled == 0 {
 			continue
 		}
 		wc := verbs.WC{ID: e.wr.ID, QPN: q.num, Status: e.status, Op: e.wr.Op, ByteLen: e.byteLen}
-		if !q.sendCQ.push(f, wc) {
+		if !q.sendCQ.push(f, &cqe{wc: wc, q: q, end: q.reaped}) {
 			q.overrun(f)
 		}
 	}
@@ -194,14 +209,18 @@ func (q *qp) receive(f *dispatch.Frame, wc verbs.WC) {
 	r := &q.rq[q.rqHead&q.rqMask]
 	q.rqHead++
 	wc.ID, wc.QPN, wc.Op = r.ID, q.num, verbs.Recv
-	if !q.recvCQ.push(f, wc) {
+	if !q.recvCQ.push(f, &cqe{wc: wc, q: q, end: q.rqHead}) {
 		q.overrun(f)
 	}
 }
 
-func (q *qp) flushRecv(f *dispatch.Frame) {
-	for q.rqHead != q.rqTail {
-		q.receive(f, verbs.WC{Status: verbs.WRFlushErr})
+// polled frees the place of a request whose completion the consumer has seen, and of
+// all before it.
+func (q *qp) polled(c *cqe) {
+	if c.wc.Op == verbs.Recv {
+		q.rqFree = c.end
+	} else {
+		q.sqFree = c.end
 	}
 }
 
@@ -222,31 +241,40 @@ func (q *qp) enterError(f *dispatch.Frame) {
 func (q *qp) Modify(ctx context.Context, to verbs.QPState) (err error) {
 	call(q.proc, func(f *dispatch.Frame) {
 		switch from := q.State(); {
+		case q.closing:
+			err = verbs.ErrClosed
 		case !from.CanGo(to), (to == verbs.RTR || to == verbs.RTS) && q.peer == nil:
 			err = verbs.ErrState
 		case to == verbs.Error:
 			q.enterError(f)
-		case to == verbs.Reset && q.linked:
-			// The peer still knows this number: a new connection takes a new QP.
+		case to != verbs.Reset:
+			q.state.Store(uint32(to))
+		case q.linked || q.request != nil:
+			// The peer knows this number: a new connection takes a new QP.
 			err = verbs.ErrState
 		default:
-			q.state.Store(uint32(to))
+			q.reset()
 		}
 	})
 	return err
 }
 
+// reset forgets what is posted, without completions (IBA 10.3.1.1).
+func (q *qp) reset() {
+	q.state.Store(uint32(verbs.Reset))
+	q.rqHead, q.rqFree = q.rqTail, q.rqTail
+	q.sqFree = q.avail.Load()
+}
+
 // Destroy takes q to Error, waits until no engine runs for or against it, and
-// forgets it.
+// forgets it. It comes after Cancel, which has told the peer.
 func (q *qp) Destroy(ctx context.Context) {
 	wait := make(chan struct{})
 	call(q.proc, func(f *dispatch.Frame) {
 		q.timer.Cancel(f)
 		q.enterError(f)
 		if p := q.peer; p != nil {
-			// The peer's engine runs here, on q's processor: take it home.
-			p.letGo(f)
-			p.hangup.Queue(f)
+			p.letGo(f) // the peer's engine, which runs here
 		}
 		q.detached = wait
 		q.Ring(f)

@@ -7,16 +7,16 @@ import (
 	"minisrp/verbs/dispatch"
 )
 
-// Tap sees what crosses the fabric, as a capture on the wire would.
+// Tap sees what crosses the fabric, as a capture on the wire would. Both methods are
+// called on several processors at a time, and must not wait.
 type Tap interface {
 	// Message is called when a request has been admitted at both ends, before its
 	// bytes are copied. m is valid during the call.
 	//
 	//level:dispatch noalloc
 	Message(f *dispatch.Frame, m *Message)
-	// Manage is called for each message of the connection manager: for some in thread
-	// context, for the last of an establishment at Dispatch, before the first request
-	// can follow it. So it must not wait. m is valid during the call.
+	// Manage is called for each message of the connection manager, before what it
+	// allows can follow. m is valid during the call.
 	//
 	//level:dispatch
 	Manage(m *Management)
@@ -33,6 +33,7 @@ type Message struct {
 	From, To   End // of the request; the bytes of a Read go the other way
 	Op         verbs.Opcode
 	PSN        uint32 // of the first packet
+	MTU        uint32 // that PSNs count by
 	Key        uint32 // Write, Read, SendInv
 	RemoteAddr uint64 // Write, Read
 	Length     uint32
@@ -55,7 +56,7 @@ func (q *qp) tapBegin(f *dispatch.Frame, t Tap, wr *verbs.WR) {
 	msg := &q.m.tap
 	*msg = Message{
 		From: End{q.dev.addr, q.num}, To: End{p.dev.addr, p.num},
-		Op: wr.Op, PSN: q.psn & 0xffffff, Key: wr.Key, RemoteAddr: wr.RemoteAddr,
+		Op: wr.Op, PSN: q.psn & 0xffffff, MTU: mtu, Key: wr.Key, RemoteAddr: wr.RemoteAddr,
 		Length: uint32(q.m.left), data: &q.m.src,
 	}
 	t.Message(f, msg)
@@ -73,19 +74,27 @@ const (
 	DisconnectReply                     // DREP
 )
 
-// Management is a message of the connection manager.
+// Management is a message of the connection manager (IBA 12.6). Local and remote
+// are as the sender sees them.
 type Management struct {
-	Kind       ManageKind
-	From, To   netip.Addr
-	QPN        uint32 // of the sender, as far as it has one
-	PSN        uint32 // REQ, REP: the first that the sender's peer shall use
-	CommID     uint32 // of the connection's active side
-	ServiceID  uint64 // REQ
-	RDMA       bool   // REQ by the RDMA CM: Private follows the IP header
-	SrcPort    uint16
-	Reason     verbs.RejectReason // REJ
-	Private    []byte             // valid during the call
-	RemoteQPN  uint32             // DREQ
-	PassiveID  uint32             // REP, RTU, DREQ, DREP: of the connection's passive side
-	FromActive bool
+	Kind     ManageKind
+	From, To netip.Addr
+	// Transaction is the same for a message and its answers.
+	Transaction       uint64
+	LocalID, RemoteID uint32             // communication IDs; 0 where the sender knows none
+	QPN               uint32             // REQ, REP: the sender's; DREQ: the receiver's
+	PSN               uint32             // REQ, REP: the first that the receiver shall use
+	GUID              verbs.GUID         // REQ, REP: of the sender's HCA
+	MTU               uint32             // REQ: bytes
+	ReadsAnswered     uint8              // REQ, REP: responder resources
+	ReadsIssued       uint8              // REQ, REP: initiator depth
+	RetryCount        uint8              // REQ
+	RNRRetry          uint8              // REQ, REP
+	PKey              uint16             // REQ
+	ServiceID         uint64             // REQ
+	RDMA              bool               // REQ by the RDMA CM: its header comes before Private
+	SrcPort           uint16             // REQ by the RDMA CM
+	Refused           ManageKind         // REJ: what is refused, ConnectRequest or ConnectReply
+	Reason            verbs.RejectReason // REJ
+	Private           []byte
 }
