@@ -1,34 +1,103 @@
 package srp
 
 import (
+	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
 )
 
 // Channel is one RDMA channel of a session: a QP with its CQ, on one processor.
 //
-// Ownership: the session's. Everything but Processor and Index is called by frames that own the channel's processor.
+//	Start -> map (slot, windows, IU) -> Post [BIND_MW.. SEND]
+//	  CQ -> notified -> handleRSP -> flush: [RECV..] [LOCAL_INV..]
+//	  CQ -> notified -> finish -> Done
+//
+// A command with windows signals its last LOCAL_INV only; one without signals its SEND. All of it runs at Dispatch on
+// the channel's processor.
+//
+// Ownership: the session's. Everything but Processor, Index and Session is called by frames that own the channel's
+// processor.
 type Channel struct {
 	// Fixed after construction.
 	sess  *Session
 	index int
 	proc  *dispatch.Processor
+	res   resources
+	agreed
+	ready ReadyFunc
+	event EventFunc
 
-	state channelState
-	down  DownError
+	state   channelState
+	wanting bool // a Start was refused: Ready is owed
+	credit  credits
+	slots   []slot
+	free    slotList
+	ending  slotList // end without a completion, by later
+	tasks   []taskSlot
+	waiting taskList
+	stats   ChannelStats
+
+	more  dispatch.DPC // notified again, after others had their turn
+	later dispatch.DPC // ends what is in ending
+
+	// The channel's end; see channel_down.go.
+	down     DownError
+	drains   uint8 // markers that have not come back
+	qpClosed bool  // the device forgets the QP: there will be no markers
+	parting  bool  // SRP_I_LOGOUT is on its way
+	modify   verbs.Op[verbs.None]
+	closeOp  verbs.Op[verbs.None]
+	errored  verbs.ThenFunc[verbs.None]
+	closed   verbs.ThenFunc[verbs.None]
+	idle     chan struct{} // closed when nothing is outstanding; Logout waits
+	told     chan struct{} // closed when SRP_I_LOGOUT has been sent or cannot be; Logout waits
+	ended    chan struct{} // closed when the channel is down
+
+	// Room for one call's work, so that nothing is on the heap.
+	cmd    Command
+	tmf    TaskManagement
+	rsp    Response
+	cred   CredReq
+	aer    AERReq
+	tlo    TLogout
+	credAn CredRsp
+	aerAn  AERRsp
+	pieces []piece
+	wrs    []verbs.WR
+	inv    []verbs.WR
+	recvs  []verbs.RecvWR
+	wcs    [pollBatch]verbs.WC
+	ev     ChannelEvent
+}
+
+// agreed is what a channel's login has agreed on.
+type agreed struct {
+	iuLen     int // bytes, the longest IU to the target
+	recvLen   int // bytes, the longest from it
+	inline    int // descriptors of a table that fit in an IU
+	segments  int // pieces of a command
+	immediate int // bytes of immediate data; 0 is none
+	transfer  uint32
+	formats   BufferFormats
+	initial   int32 // credits
 }
 
 // channelState is where a channel is in its life.
+//
+//	state    event                              state'
+//	closed   login complete                     up
+//	up       Logout                             leaving
+//	up       Fail, error, T_LOGOUT, disconnect  failing
+//	leaving  the same, or the end of Logout     failing
+//	failing  flushed                            down
 type channelState uint8
 
 const (
-	chanClosed  channelState = iota // not connected yet, or everything is closed
+	chanClosed  channelState = iota // not logged in yet
 	chanUp                          // takes requests
 	chanLeaving                     // logs out: what is outstanding ends, nothing new begins
 	chanFailing                     // the QP is being flushed
 	chanDown                        // flushed; everything has been completed
 )
-
-type slot struct{}
 
 // Processor returns the processor that the channel's methods are called on, and its callbacks come on.
 func (c *Channel) Processor() *dispatch.Processor { return c.proc }
@@ -39,33 +108,12 @@ func (c *Channel) Index() int { return c.index }
 // Session returns the session that the channel belongs to.
 func (c *Channel) Session() *Session { return c.sess }
 
-// Start sends a command. Its Done is called once, later, never within Start; on an error nothing has begun.
-// Level: Dispatch, on the channel's processor.
-// Errors: ErrBusy (Ready follows), ErrDown, ErrTooManySegments, ErrTooLong, ErrInvalidRequest.
-func (c *Channel) Start(f *dispatch.Frame, r *Request) error { return ErrDown }
-
-// Manage sends a task management function, or keeps it until there is a credit for it: it goes before commands, has
-// the credit that they leave, and many may be under way. How long to wait for its end is the caller's affair; what
-// ends all of them is Fail.
-// Level: Dispatch, on the channel's processor. Errors: ErrDown, ErrNotOutstanding, ErrInvalidRequest.
-func (c *Channel) Manage(f *dispatch.Frame, t *TaskRequest) error { return ErrDown }
-
-// Abandon gives up a command that the target does not have any more, as a task management function said: its memory is
-// taken from the target's reach, then it ends with Aborted, unless a response came before. It does nothing to a
-// request that is not outstanding on the channel. Done is called once, later, never within Abandon.
-// Level: Dispatch, on the channel's processor.
-func (c *Channel) Abandon(f *dispatch.Frame, r *Request) {}
-
-// Fail ends the channel: everything outstanding ends with ChannelDown once the QP is flushed, so that no remote access
-// is possible, then EventDown is told. Level: Dispatch, on the channel's processor.
-func (c *Channel) Fail(f *dispatch.Frame) {}
-
 // Credits returns how many requests the target would take now. It may be negative when the target has lowered its
 // limit. Level: Dispatch, on the channel's processor.
-func (c *Channel) Credits(f *dispatch.Frame) int { return 0 }
+func (c *Channel) Credits(f *dispatch.Frame) int { return int(c.credit.avail) }
 
 // Outstanding returns how many commands have not ended. Level: Dispatch, on the channel's processor.
-func (c *Channel) Outstanding(f *dispatch.Frame) int { return 0 }
+func (c *Channel) Outstanding(f *dispatch.Frame) int { return len(c.slots) - c.free.n }
 
 // Up reports whether the channel takes requests. Level: Dispatch, on the channel's processor.
 func (c *Channel) Up(f *dispatch.Frame) bool { return c.state == chanUp }
@@ -96,9 +144,31 @@ type ChannelStats struct {
 	BytesOut      uint64
 	ImmediateOut  uint64 // bytes among BytesOut that went in the IU
 	Copied        uint64 // bytes copied under ProtectBounce
-	Polls         uint64 // batches of completions taken
-	IdlePolls     uint64 // polls that found none
+	Polls         uint64 // polls of the completion queue
+	IdlePolls     uint64 // polls that found nothing
 }
 
 // Stats returns the counters. Level: Dispatch, on the channel's processor.
-func (c *Channel) Stats(f *dispatch.Frame) ChannelStats { return ChannelStats{} }
+func (c *Channel) Stats(f *dispatch.Frame) ChannelStats { return c.stats }
+
+// mustOwn is for the methods that touch what the processor serialises.
+func (c *Channel) mustOwn(f *dispatch.Frame) {
+	if !f.On(c.proc) {
+		panic("srp: channel touched by a frame that does not own its processor")
+	}
+}
+
+// The kinds of work requests, in the upper half of their IDs; an index is in the lower.
+const (
+	wrBind      uint64 = iota << 32 // index of the slot; unsignalled
+	wrSend                          // a command's SEND; index of the slot
+	wrInv                           // LOCAL_INV; index of the slot
+	wrTask                          // SEND of a task management function; index of the task slot
+	wrAnswer                        // SEND of a CRED_RSP or AER_RSP; index of the receive that asked
+	wrLogout                        // SEND of SRP_I_LOGOUT
+	wrRecv                          // index of the receive
+	wrDrainSend                     // marker at the end of the send queue
+	wrDrainRecv                     // marker at the end of the receive queue
+
+	wrKindMask = ^uint64(1<<32 - 1)
+)

@@ -55,6 +55,7 @@ const (
 	CauseTargetLogout                      // the target port sent SRP_T_LOGOUT
 	CauseDisconnected                      // the target has closed the connection
 	CauseTransport                         // a work request failed
+	CauseFatal                             // the QP failed by itself, as by a refused access of the target
 	CauseProtocol                          // the target broke the protocol
 	CauseOverrun                           // completions were lost
 )
@@ -80,6 +81,8 @@ func (e *DownError) Error() string {
 		return "srp: target closed the connection"
 	case CauseTransport:
 		return fmt.Sprintf("srp: %v failed: %v", e.Op, e.Status)
+	case CauseFatal:
+		return "srp: queue pair failed, as when the target reaches for memory that it may not"
 	case CauseProtocol:
 		return fmt.Sprintf("srp: target broke the protocol: %v", &e.Format)
 	case CauseOverrun:

@@ -27,6 +27,12 @@ const (
 	// DefaultRetryCount is Linux's tl_retry_count.
 	DefaultRetryCount = 7
 
+	// maxImmediate bounds SessionConfig.ImmediateData, in bytes: more is moved faster by RDMA.
+	maxImmediate = 64 << 10
+
+	// maxBounce bounds SessionConfig.BounceSize, in bytes.
+	maxBounce = 16 << 20
+
 	// DefaultBounceSize is the data a command can have under ProtectBounce, in bytes. Each slot has it twice.
 	DefaultBounceSize = 128 << 10
 
@@ -52,6 +58,16 @@ const (
 	minIULen = 64
 	// maxTIIULen is the longest receive that a target can demand. Responses are 36 bytes and sense data.
 	maxTIIULen = 64 << 10
+
+	// minRecvLen is the shortest receive that is posted, in bytes: a response with the most sense data that any known
+	// target sends (ib_srpt's srp_max_rsp_size goes to 1024).
+	minRecvLen = 1024
+
+	// readsAnswered is how many RDMA READs of the target are answered at a time, as far as the device can; ib_srpt has
+	// 4 of a write's pieces under way.
+	readsAnswered = 16
+	// rnrForEver never gives up when the target has no receive: it has one for each credit.
+	rnrForEver = 7
 
 	// immediateOffset is where immediate data begins: after 48 bytes of command, 16 of additional CDB, and the 4 bytes
 	// of its descriptor; the same as Linux's.

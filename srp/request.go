@@ -11,8 +11,8 @@ type Segment struct {
 	Addr   uint64
 	Length uint32
 	LKey   uint32 // of the region
-	RKey   uint32 // of the region; used under ProtectRegion only
-	// Mem is the piece itself, Length bytes; used under ProtectBounce only.
+	RKey   uint32 // of the region; used when Info.Protect is ProtectRegion
+	// Mem is the piece itself, Length bytes; used when Info.Protect is ProtectBounce.
 	Mem []byte
 }
 
@@ -97,7 +97,6 @@ type Request struct {
 	// Private of the channel.
 	ch    *Channel
 	slot  *slot
-	next  *Request
 	sense [MaxSense]byte
 }
 
@@ -129,9 +128,7 @@ type TaskRequest struct {
 	Code ResponseCode
 
 	// Private of the channel.
-	tag       uint64 // the victim's, since it may end while this waits
-	buf       int32  // send buffer while sent; -1 while waiting
-	waiting   bool
-	next      *TaskRequest
-	completed bool
+	tag  uint64 // the victim's, since it may end while this waits
+	busy bool
+	next *TaskRequest
 }

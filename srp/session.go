@@ -13,7 +13,7 @@ type Protect uint8
 
 const (
 	// ProtectIO binds a memory window to the command's memory, for its direction and this channel only, and
-	// invalidates it before the command completes. Needs a device with memory windows of type 2.
+	// invalidates it before the command completes. A device without memory windows of type 2 gets ProtectBounce.
 	ProtectIO Protect = iota
 	// ProtectBounce gives the target memory of the channel's own, and copies.
 	ProtectBounce
@@ -113,5 +113,5 @@ type Info struct {
 	MaxSegments     int    // of a command
 	MaxTransfer     uint32 // bytes of a command
 	MaxCDB          int
-	Protect         Protect
+	Protect         Protect // in use
 }
