@@ -29,8 +29,9 @@ type Backend interface {
 	// Deregister, which is called when no request points into it any more.
 	Register(ctx context.Context, a *arena.Arena) (*miniport.Region, error)
 
-	// Deregister undoes Register. The arena may be closed after it.
-	Deregister(ctx context.Context, r *miniport.Region) error
+	// Deregister undoes Register: when it returns nothing reaches the memory any
+	// more, and the arena may be closed.
+	Deregister(ctx context.Context, r *miniport.Region)
 
 	// Info returns what the disk is now. It computes.
 	Info() Info

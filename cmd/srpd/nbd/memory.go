@@ -126,10 +126,7 @@ func (p *pool) freeBlock(ctx context.Context, b block) error {
 	if b.arena == nil {
 		return nil
 	}
-	// Memory that a device may still know is not unmapped.
-	if err := p.backend.Deregister(ctx, b.region); err != nil {
-		return fmt.Errorf("deregister connection memory: %w", err)
-	}
+	p.backend.Deregister(ctx, b.region)
 	p.budget.put(int64(b.arena.Size()))
 	return b.arena.Close()
 }
