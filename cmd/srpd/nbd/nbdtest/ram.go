@@ -23,16 +23,21 @@ func Async() Option { return func(d *RAM) { d.worker = dispatch.NewWorker(1) } }
 // has made durable.
 func Cached() Option { return func(d *RAM) { d.durable = make([]byte, len(d.data)) } }
 
-// Fault makes requests fail: f is asked before each, and a result that is not nil
-// is the request's error. f runs at Dispatch, or on the goroutine of Async.
-func Fault(f func(r *disk.Request) error) Option { return func(d *RAM) { d.fault = f } }
+// FaultFunc is asked before each request; a result that is not nil is the
+// request's error. It runs at Dispatch, or on the goroutine of Async.
+//
+//level:dispatch
+type FaultFunc func(r *disk.Request) error
+
+// Fault makes requests fail as f says.
+func Fault(f FaultFunc) Option { return func(d *RAM) { d.fault = f } }
 
 // RAM is an nbd.Backend in memory.
 type RAM struct {
 	p       *dispatch.Processor
 	info    nbd.Info
 	worker  *dispatch.Worker // nil: requests run in a DPC
-	fault   func(r *disk.Request) error
+	fault   FaultFunc
 	data    []byte
 	durable []byte // nil: there is no cache
 
@@ -140,7 +145,13 @@ func (d *RAM) copyOf(src *[]byte) []byte {
 		d.worker.Queue(&w)
 	} else {
 		var c dispatch.DPC
-		c.Init(d.p, func(*dispatch.Frame) { done <- append([]byte(nil), *src...) })
+		c.Init(d.p, func(*dispatch.Frame) {
+			b := append([]byte(nil), *src...)
+			select {
+			case done <- b:
+			default: // cannot be: it has room for the one
+			}
+		})
 		c.Post()
 	}
 	return <-done
