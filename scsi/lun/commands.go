@@ -1,0 +1,118 @@
+package lun
+
+import (
+	"encoding/binary"
+
+	"minisrp/scsi"
+)
+
+// prepareFunc checks a command's fields against the unit and lays down the task's plan.
+//
+//level:dispatch noalloc
+type prepareFunc func(s *Server, t *Task) Verdict
+
+// command is one command that the server knows. What REPORT SUPPORTED OPERATION CODES says is made of these.
+type command struct {
+	scsi.Command
+	flags   commandFlags
+	prepare prepareFunc
+	hi, lo  uint64    // bits of a CDB that must be 0, its first and its last eight bytes
+	one     [2][]byte // REPORT SUPPORTED OPERATION CODES data of this command, without and with time-outs
+}
+
+type commandFlags uint8
+
+const (
+	absentToo        commandFlags = 1 << iota // also where there is no unit
+	lunZeroToo                                // also at LUN 0 without a unit
+	wellKnownToo                              // also at the REPORT LUNS well known logical unit
+	despiteAttention                          // a pending unit attention does not stop it (SAM-5 5.14)
+	changesMedium                             // not on a read-only unit
+)
+
+// table is the commands by operation code. It is fixed after construction.
+type table struct {
+	all   []command
+	first [256]uint8 // index in all of an operation code's first command, plus 1; 0: unknown
+
+	// REPORT SUPPORTED OPERATION CODES data: of all commands, without and with time-outs, and of an unknown one.
+	list [2][]byte
+	none []byte
+}
+
+// newTable makes the table. An operation code's service actions stand together.
+func newTable() *table {
+	t := &table{}
+	t.add(scsi.OpTestUnitReady, 0, wellKnownToo, (*Server).testUnitReady)
+	t.add(scsi.OpRequestSense, 0, absentToo|wellKnownToo|despiteAttention, (*Server).requestSense)
+	t.add(scsi.OpRead6, 0, 0, (*Server).readWrite)
+	t.add(scsi.OpWrite6, 0, changesMedium, (*Server).readWrite)
+	t.add(scsi.OpInquiry, 0, absentToo|wellKnownToo|despiteAttention, (*Server).inquiry)
+	t.add(scsi.OpModeSense6, 0, 0, (*Server).modeSense)
+	t.add(scsi.OpReadCapacity10, 0, 0, (*Server).readCapacity10)
+	t.add(scsi.OpRead10, 0, 0, (*Server).readWrite)
+	t.add(scsi.OpWrite10, 0, changesMedium, (*Server).readWrite)
+	t.add(scsi.OpSynchronizeCache, 0, 0, (*Server).syncCache)
+	t.add(scsi.OpWriteSame10, 0, changesMedium, (*Server).writeSame)
+	t.add(scsi.OpUnmap, 0, changesMedium, (*Server).unmap)
+	t.add(scsi.OpModeSense10, 0, 0, (*Server).modeSense)
+	t.add(scsi.OpRead16, 0, 0, (*Server).readWrite)
+	t.add(scsi.OpWrite16, 0, changesMedium, (*Server).readWrite)
+	t.add(scsi.OpSyncCache16, 0, 0, (*Server).syncCache)
+	t.add(scsi.OpWriteSame16, 0, changesMedium, (*Server).writeSame)
+	t.add(scsi.OpServiceActionIn, scsi.SAReadCapacity16, 0, (*Server).readCapacity16)
+	t.add(scsi.OpReportLUNs, 0, lunZeroToo|wellKnownToo|despiteAttention, (*Server).reportLUNs)
+	t.add(scsi.OpMaintenanceIn, scsi.SAReportSupportedOps, 0, (*Server).reportOpcodes)
+	t.add(scsi.OpRead12, 0, 0, (*Server).readWrite)
+	t.add(scsi.OpWrite12, 0, changesMedium, (*Server).readWrite)
+	t.describe()
+	return t
+}
+
+func (t *table) add(op scsi.Opcode, sa uint16, flags commandFlags, prepare prepareFunc) {
+	c, ok := scsi.LookupCommand(op, sa)
+	if !ok {
+		panic("lun: no usage data for " + op.String())
+	}
+	var refused scsi.CDB
+	for i := 1; i < c.Length; i++ {
+		refused[i] = ^c.Usage[i]
+	}
+	t.all = append(t.all, command{
+		Command: c, flags: flags, prepare: prepare,
+		hi: binary.BigEndian.Uint64(refused[:8]), lo: binary.BigEndian.Uint64(refused[8:]),
+	})
+	if t.first[op] == 0 {
+		t.first[op] = uint8(len(t.all))
+	}
+}
+
+// find returns the command in cdb, or nil, and whether its operation code at least is known.
+func (t *table) find(cdb *scsi.CDB) (c *command, known bool) {
+	i := int(t.first[cdb[0]]) - 1
+	if i < 0 {
+		return nil, false
+	}
+	if c = &t.all[i]; c.HasServiceAction {
+		c = t.action(c.Opcode, uint16(cdb[1]&0x1f))
+	}
+	return c, true
+}
+
+// action returns the command with a service action, or nil.
+func (t *table) action(op scsi.Opcode, sa uint16) *command {
+	for i := int(t.first[op]) - 1; i >= 0 && i < len(t.all) && t.all[i].Opcode == op; i++ {
+		if t.all[i].ServiceAction == sa {
+			return &t.all[i]
+		}
+	}
+	return nil
+}
+
+// refused returns the first bit of cdb that is set and must not be. CONTROL's bits are among those.
+func (c *command) refused(cdb *scsi.CDB) (scsi.FieldPointer, bool) {
+	if binary.BigEndian.Uint64(cdb[:8])&c.hi|binary.BigEndian.Uint64(cdb[8:])&c.lo == 0 {
+		return scsi.FieldPointer{}, false
+	}
+	return c.Refused(cdb[:])
+}

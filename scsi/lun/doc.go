@@ -1,0 +1,73 @@
+// Package lun is the device server: logical units on stores, and what a SCSI target port needs to serve them. It must
+// not know how commands and data reach it.
+//
+// A task goes through these steps; a target does what stands on the left.
+//
+//	fill in Task                                                  Dispatch
+//	Server.Prepare ──► Finished: status, perhaps sense ─┐         Dispatch
+//	       ├─────────► Blocked: wait for Owner.TaskReady │
+//	       ▼ Proceed                                     │
+//	fetch Task.Out bytes, or have room for Task.In       │
+//	       ▼                                             │
+//	Server.Execute ──► Pending ─► store's worker         │        Dispatch ► Passive
+//	       │              └─► Owner.TaskDone ──┐         │        Dispatch
+//	       ▼ Done                              ▼         ▼
+//	send Task.In bytes, then status and sense
+//	       ▼
+//	Server.Release                                                Dispatch
+//
+// A task may be aborted anywhere on this way (Server.Manage, Server.Abort). It goes on to Release all the same, and the
+// task management function is answered after that: so nothing that was aborted moves a byte once the answer is there.
+//
+// # Memory
+//
+// Where a store's blocks are memory (Mapped: null and ram), the target registers that memory and moves data between
+// it and the fabric itself, without a copy: Task.Mapped and Task.Window say where. Such reads and writes are Done at
+// Dispatch. Data that the target has already, such as immediate data, it hands over in Task.Data, and Execute copies.
+//
+// For other stores, and for everything but READ and WRITE, the target offers memory in Task.Data: pieces of any size,
+// but the first of MinBuffer or as much as is moved. No task moves more than MaxTransfer, which the Block Limits page
+// says, so a target that owns MaxTransfer of pieces can always go on; with less than a task wants it lets the
+// task wait.
+//
+// # Ownership
+//
+// A Server, its units and its tasks belong to one processor. What has a frame runs there, and nothing else touches a
+// task set; other goroutines change only what units are shown (Attach, Detach) and their capacity, by replacing
+// values that are never changed.
+//
+// A unit owns its store, and a dispatch.Worker whose goroutines, Config.Workers of them, are the only ones of this
+// package. NewUnit starts them and Unit.Close waits for them. FLUSH covers what was acknowledged before it arrived: a
+// write is acknowledged after the store's Write has returned, and a flush begins after it has arrived.
+//
+// # Levels
+//
+// Prepare, Execute, Release, Manage and Abort are Dispatch, and allocate nothing. Stores are Passive. NewUnit, Attach,
+// Detach, Close and the makers of stores are Passive.
+//
+// # State machine
+//
+// The states of a task stand at taskState, in task.go. Which tasks may run at the same time is said by SAM-5: ORDERED
+// tasks wait for all older ones, SIMPLE ones for older ORDERED ones, HEAD OF QUEUE ones for nothing. There is one task
+// set a unit (TST 0); tasks that another nexus aborts end with TASK ABORTED (TAS 1).
+//
+// # Errors
+//
+// Initiators get status and sense; senseOf, in work.go, translates the errors of stores. Constructors return the
+// sentinels in errors.go.
+//
+// # Testing
+//
+// Package scsi/luntest has layers that make stores slow, failing, stopped, or counted. The tests here drive a server
+// on a manual processor, read back what was written, compare INQUIRY data with sg3_utils, look at files' holes with
+// the system's own calls, and run task sets against a model.
+//
+// # Clauses
+//
+// SAM-5 4.7 (LUNs), 5.14 (unit attention), 7 (task management), 8 (task sets); SPC-5 6 and 7 (INQUIRY, VPD, MODE
+// SENSE, REPORT LUNS, REQUEST SENSE, REPORT SUPPORTED OPERATION CODES); SBC-4 5 and 6 (READ, WRITE, SYNCHRONIZE CACHE,
+// UNMAP, WRITE SAME, READ CAPACITY, block VPD pages).
+//
+// Where the standards leave a choice: SYNCHRONIZE CACHE with IMMED answers when it is done; a WRITE with less data than
+// its CDB says is refused as a whole; READ with FUA flushes before it reads; WRITE SAME of 0 blocks is refused (WSNZ).
+package lun

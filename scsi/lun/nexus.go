@@ -1,0 +1,93 @@
+package lun
+
+import "minisrp/scsi"
+
+// Nexus is what a server keeps for one initiator port: which events the initiator has not been told of yet, unit by
+// unit. The zero value is that of a new nexus, whose first command to each unit meets POWER ON, RESET, OR BUS DEVICE
+// RESET OCCURRED.
+//
+// Ownership: the target's, for one Server, and as long as tasks name it.
+type Nexus struct {
+	// Processor.
+	listed uint32 // the view that REPORT LUNS has shown, as view.change; valid with everListed
+	ever   bool   // REPORT LUNS has been sent
+	units  [MaxUnits]attention
+}
+
+// attention is what a nexus knows of a unit: the counters as they were when it last looked, and what it has seen but
+// not told.
+type attention struct {
+	attach   uint32
+	change   uint32
+	events   uint32
+	resets   uint32
+	capacity uint32
+	pending  condition
+}
+
+// condition is a set of unit attention conditions (SAM-5 5.14).
+type condition uint8
+
+const (
+	conditionPowerOn condition = 1 << iota
+	conditionReset
+	conditionCapacity
+	conditionLUNs
+)
+
+// conditions gives the codes, in the order in which they are reported.
+var conditions = [...]struct {
+	is   condition
+	code scsi.ASC
+}{
+	{conditionPowerOn, scsi.ASCPowerOnReset},
+	{conditionReset, scsi.ASCTargetReset},
+	{conditionCapacity, scsi.ASCCapacityChanged},
+	{conditionLUNs, scsi.ASCReportedLUNsChanged},
+}
+
+// attend returns the unit attention to report for the unit in slot n of v, and clears it; 0 if there is none.
+func (x *Nexus) attend(v *view, n int) scsi.ASC {
+	a, sl := &x.units[n], &v.slots[n]
+	if a.pending == 0 && a.attach == sl.attach && a.change == v.change && a.events == sl.unit.events.Load() {
+		return 0
+	}
+	x.look(v, n)
+	for _, c := range conditions {
+		if a.pending&c.is != 0 {
+			a.pending &^= c.is
+			return c.code
+		}
+	}
+	return 0
+}
+
+// look compares the counters and notes what has happened since.
+func (x *Nexus) look(v *view, n int) {
+	a, sl := &x.units[n], &v.slots[n]
+	// events counts up after the others, so it is read before them: what comes in between is seen next time.
+	now := attention{attach: sl.attach, change: v.change, events: sl.unit.events.Load()}
+	now.resets, now.capacity = sl.unit.resets.Load(), sl.unit.capacities.Load()
+	switch {
+	case a.attach != now.attach:
+		now.pending = conditionPowerOn
+	default:
+		now.pending = a.pending
+		if a.resets != now.resets {
+			now.pending |= conditionReset
+		}
+		if a.capacity != now.capacity {
+			now.pending |= conditionCapacity
+		}
+		if a.change != now.change {
+			now.pending |= conditionLUNs
+		}
+		if x.ever && x.listed == v.change {
+			now.pending &^= conditionLUNs
+		}
+	}
+	*a = now
+}
+
+// list notes that the initiator learns which LUNs v has.
+func (x *Nexus) list(v *view) { x.listed, x.ever = v.change, true }

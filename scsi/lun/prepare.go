@@ -1,0 +1,103 @@
+package lun
+
+import (
+	"minisrp/scsi"
+	"minisrp/verbs/dispatch"
+)
+
+// kind is what Execute does for a task.
+type kind uint8
+
+const (
+	kindNone  kind = iota
+	kindReply      // hand out t.reply
+	kindRead
+	kindWrite
+	kindFlush
+	kindUnmap
+	kindWriteSame
+)
+
+// sends says whether data goes to the initiator; if not, it may come from there.
+func (k kind) sends() bool { return k == kindReply || k == kindRead }
+
+// Prepare takes a task into its task set, checks the command, and says what is to be done: see Verdict, and the
+// task's Plan. The order of the checks is that of SAM-5 and SPC-5: the logical unit, unit attentions, the operation
+// code, the CDB's fields, the blocks. After Prepare comes Execute, if the verdict is Proceed, and always Release.
+// Level: Dispatch.
+func (s *Server) Prepare(f *dispatch.Frame, t *Task) Verdict {
+	s.mustOwn(f)
+	if t.set != nil {
+		panic("lun: Prepare of a task that has not been released")
+	}
+	t.In, t.Out, t.Slot, t.Mapped, t.Window, t.Data = 0, 0, -1, false, 0, nil
+	t.Status, t.Quiet, t.senseLen = scsi.StatusGood, false, 0
+	t.enabled, t.aborted, t.fenced = false, false, false
+	t.kind, t.reply, t.wanted = kindNone, nil, 0
+	t.claim.Store(claimNone)
+
+	set := &s.strays
+	n, u, place := s.view.Load().lookup(t.LUN)
+	if u != nil && !u.enter() {
+		n, u, place = -1, nil, placeAbsent
+	}
+	if u != nil {
+		set = &u.set
+	}
+	t.Slot, t.unit, t.place = n, u, place
+	if !set.enter(t) {
+		t.state = taskDormant
+		return Blocked
+	}
+	return s.start(t)
+}
+
+// start begins a task that may run.
+func (s *Server) start(t *Task) Verdict {
+	t.state = taskReady
+	if t.aborted {
+		return t.end(scsi.StatusTaskAborted)
+	}
+	c, known := s.commands.find(&t.CDB)
+	switch t.place {
+	case placeAbsent:
+		if c == nil || c.flags&absentToo == 0 && !(c.flags&lunZeroToo != 0 && isZero(t.LUN)) {
+			return t.fail(scsi.KeyIllegalRequest, scsi.ASCUnitNotSupported)
+		}
+	case placeWellKnown:
+		if c == nil || c.flags&wellKnownToo == 0 {
+			return t.fail(scsi.KeyIllegalRequest, scsi.ASCInvalidOpcode)
+		}
+	case placeUnit:
+		if c == nil || c.flags&despiteAttention == 0 {
+			if v := s.view.Load(); v.slots[t.Slot].unit == t.unit {
+				if code := t.Nexus.attend(v, t.Slot); code != 0 {
+					return t.fail(scsi.KeyUnitAttention, code)
+				}
+			}
+		}
+	}
+	switch {
+	case c == nil && known:
+		return t.badField(1, 4) // the service action
+	case c == nil:
+		return t.fail(scsi.KeyIllegalRequest, scsi.ASCInvalidOpcode)
+	case t.Attribute > scsi.TaskOrdered:
+		return t.fail(scsi.KeyIllegalRequest, ascInvalidMessage) // no ACA here, nor any other attribute
+	}
+	if p, found := c.refused(&t.CDB); found {
+		return t.badField(int(p.Byte), p.Bit)
+	}
+	if c.flags&changesMedium != 0 && t.unit.cfg.ReadOnly {
+		return t.fail(scsi.KeyDataProtect, scsi.ASCWriteProtected)
+	}
+	return c.prepare(s, t)
+}
+
+// ascInvalidMessage is INVALID MESSAGE ERROR, the answer to a task attribute that cannot be had (SAM-5 8.6).
+const ascInvalidMessage scsi.ASC = 0x4900
+
+func isZero(l scsi.LUN) bool {
+	n, ok := l.Unit()
+	return ok && n == 0
+}

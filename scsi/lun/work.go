@@ -1,0 +1,109 @@
+package lun
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"minisrp/scsi"
+)
+
+// work does what a task asks of the store, on a goroutine of the unit's worker, and returns sense data that say NO
+// SENSE if it went well. Of the task it reads only what Prepare and the target have set.
+func (u *Unit) work(ctx context.Context, t *Task) scsi.Sense {
+	switch t.kind {
+	case kindRead:
+		if t.fua { // what is read must be what would be read after a loss of power
+			if err := u.store.Flush(ctx); err != nil {
+				return senseOf(err, scsi.ASCWriteError)
+			}
+		}
+		return senseOf(u.store.Read(ctx, t.Data, t.off), scsi.ASCUnrecoveredRead)
+	case kindWrite:
+		return senseOf(u.store.Write(ctx, t.Data, t.off, t.fua), scsi.ASCWriteError)
+	case kindFlush:
+		return senseOf(u.store.Flush(ctx), scsi.ASCWriteError)
+	case kindUnmap:
+		return u.workUnmap(ctx, t)
+	case kindWriteSame:
+		return u.workSame(ctx, t)
+	}
+	return scsi.MakeSense(scsi.KeyHardwareError, scsi.ASCInternalTargetFailure)
+}
+
+// workUnmap checks the whole list before it gives anything back.
+func (u *Unit) workUnmap(ctx context.Context, t *Task) scsi.Sense {
+	list, err := scsi.ParseUnmapList(t.Data[0])
+	if err != nil {
+		return scsi.MakeSense(scsi.KeyIllegalRequest, scsi.ASCParameterListLength)
+	}
+	fc := u.facts.Load()
+	if list.Len() > maxUnmapDescriptors {
+		return badParameter(2)
+	}
+	var sum uint64
+	for i := range list.Len() {
+		e := list.At(i)
+		if e.LBA > fc.blocks || uint64(e.Blocks) > fc.blocks-e.LBA {
+			s := scsi.MakeSense(scsi.KeyIllegalRequest, scsi.ASCLBAOutOfRange)
+			s.InformationValid, s.Information = true, e.LBA
+			return s
+		}
+		if sum += uint64(e.Blocks) << fc.shift; sum > maxUnmapBytes {
+			return badParameter(8 + 16*i + 8)
+		}
+	}
+	for i := range list.Len() {
+		e := list.At(i)
+		if e.Blocks == 0 {
+			continue
+		}
+		if err := u.store.Unmap(ctx, e.LBA<<fc.shift, uint64(e.Blocks)<<fc.shift); err != nil {
+			return senseOf(err, scsi.ASCWriteError)
+		}
+	}
+	return scsi.Sense{}
+}
+
+// workSame writes a block over and over; zeros go by a shorter way.
+func (u *Unit) workSame(ctx context.Context, t *Task) scsi.Sense {
+	var err error
+	if t.noData || isZeros(t.Data[0]) {
+		err = u.store.Zero(ctx, t.off, t.length, t.hole)
+	} else {
+		err = fill(ctx, u.store, t.Data[0], t.off, t.length)
+	}
+	return senseOf(err, scsi.ASCWriteError)
+}
+
+func isZeros(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func badParameter(at int) scsi.Sense {
+	s := scsi.MakeSense(scsi.KeyIllegalRequest, scsi.ASCInvalidFieldInParameters)
+	s.SetField(scsi.FieldPointer{Data: true, Byte: uint16(at), Bit: -1})
+	return s
+}
+
+// senseOf translates a store's error: the one place where that is done. medium is the code of a failure that means
+// nothing in particular.
+func senseOf(err error, medium scsi.ASC) scsi.Sense {
+	switch {
+	case err == nil:
+		return scsi.Sense{}
+	case errors.Is(err, ErrLost): // whatever it was that failed then
+		return scsi.MakeSense(scsi.KeyMediumError, scsi.ASCWriteError)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return scsi.MakeSense(scsi.KeyDataProtect, scsi.ASCSpaceAllocation)
+	case errors.Is(err, unix.EROFS):
+		return scsi.MakeSense(scsi.KeyDataProtect, scsi.ASCWriteProtected)
+	}
+	return scsi.MakeSense(scsi.KeyMediumError, medium)
+}
