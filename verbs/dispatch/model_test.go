@@ -1,20 +1,17 @@
 package dispatch
 
 import (
-	"iter"
-	"math/rand/v2"
 	"testing"
+
+	"minisrp/verbs/internal/interleave"
 )
 
-// model runs the real code under a scheduler: each actor is a coroutine that
-// stops at every access to shared state (Processor.at), and a chooser decides who
-// goes on. So every order in which goroutines could have met can be had, and had
-// again.
+// model runs the real code with a scheduler of its own at every access to shared
+// state (Processor.at).
 type model struct {
-	t      *testing.T
-	p      *Processor
-	actors []*actor
-	cur    *actor
+	interleave.Run
+	t *testing.T
+	p *Processor
 
 	dpcs   []DPC
 	queued []int // times a push was begun
@@ -23,19 +20,11 @@ type model struct {
 	inside int    // DPCs running now
 }
 
-type actor struct {
-	next  func() (struct{}, bool)
-	stop  func()
-	yield func(struct{}) bool
-	ready func() bool // nil: always
-	done  bool
-}
-
 func newModel(t *testing.T, dpcs, budget int) *model {
 	m := &model{t: t, dpcs: make([]DPC, dpcs), queued: make([]int, dpcs), ran: make([]int, dpcs), dirty: make([]bool, dpcs)}
 	m.p = NewManual("model", WithBudget(budget, 1<<62))
 	m.p.served = true
-	m.p.trace = func(point) { m.cur.yield(struct{}{}) }
+	m.p.trace = func(point) { m.At() }
 	for i := range m.dpcs {
 		m.dpcs[i].Init(m.p, func(f *Frame) {
 			if m.inside++; m.inside != 1 {
@@ -53,40 +42,19 @@ func newModel(t *testing.T, dpcs, budget int) *model {
 	return m
 }
 
-func (m *model) spawn(ready func() bool, fn func()) {
-	a := &actor{ready: ready}
-	a.next, a.stop = iter.Pull(func(yield func(struct{}) bool) {
-		a.yield = yield
-		fn()
-		a.done = true
-	})
-	m.actors = append(m.actors, a)
-}
-
-// server stands for the processor's goroutine.
-func (m *model) server(submitters int) func() {
-	return func() {
+// server stands for the processor's goroutine, until the submitters have ended.
+func (m *model) server() {
+	m.Go("server", nil, func() {
 		for {
-			m.p.at(pointServe)
+			m.When(func() bool { return len(m.p.wake) > 0 || m.Done("submitter") })
 			select {
 			case <-m.p.wake:
 				m.p.serve()
 			default:
-				if m.finished(submitters) {
-					return
-				}
+				return
 			}
 		}
-	}
-}
-
-func (m *model) finished(n int) bool {
-	for _, a := range m.actors[:n] {
-		if !a.done {
-			return false
-		}
-	}
-	return len(m.p.wake) == 0
+	})
 }
 
 func (m *model) push(f *Frame, i int) {
@@ -99,23 +67,10 @@ func (m *model) push(f *Frame, i int) {
 	}
 }
 
-// run goes on until every actor has ended. choose picks among the n that can go.
-func (m *model) run(choose func(n int) int) {
-	for steps := 0; ; steps++ {
-		var can []*actor
-		for _, a := range m.actors {
-			if !a.done && (a.ready == nil || a.ready()) {
-				can = append(can, a)
-			}
-		}
-		if len(can) == 0 {
-			break
-		}
-		if steps > 5000 {
-			m.t.Fatalf("no end after %d steps", steps)
-		}
-		m.cur = can[choose(len(can))]
-		m.cur.next()
+// run goes on until every actor has ended.
+func (m *model) run(choose interleave.Chooser) {
+	if err := m.Finish(choose); err != nil {
+		m.t.Error(err)
 	}
 	for i := range m.dpcs {
 		if m.dirty[i] {
@@ -129,9 +84,6 @@ func (m *model) run(choose func(n int) int) {
 		m.t.Errorf("at the end: flag %d, handed %v, queue empty %v, pending empty %v",
 			m.p.flag.Load(), m.p.handed.Load(), m.p.queue.Empty(), m.p.pending.empty())
 	}
-	for _, a := range m.actors {
-		a.stop()
-	}
 }
 
 // scenario: two submitters that raise, queue and lower, one poster without a
@@ -140,15 +92,15 @@ func (m *model) run(choose func(n int) int) {
 func scenario(t *testing.T, budget int) *model {
 	m := newModel(t, 2, budget)
 	for i := range 2 {
-		m.spawn(nil, func() {
+		m.Go("submitter", nil, func() {
 			var f Frame
 			m.p.Raise(&f)
 			m.push(&f, i)
 			f.Lower()
 		})
 	}
-	m.spawn(nil, func() { m.push(nil, 1) })
-	m.spawn(func() bool { return len(m.p.wake) > 0 || m.finished(3) }, m.server(3))
+	m.Go("submitter", nil, func() { m.push(nil, 1) })
+	m.server()
 	return m
 }
 
@@ -158,47 +110,18 @@ func TestDrainFlagNoItemWithoutOwner(t *testing.T) {
 	for _, budget := range []int{1, 64} {
 		t.Run("random", func(t *testing.T) {
 			for seed := range uint64(4000) {
-				r := rand.New(rand.NewPCG(seed, uint64(budget)))
-				scenario(t, budget).run(func(n int) int { return r.IntN(n) })
+				scenario(t, budget).run(interleave.Random(seed))
 				if t.Failed() {
 					t.Fatalf("seed %d", seed)
 				}
 			}
 		})
 		t.Run("bounded search", func(t *testing.T) {
-			schedules := search(6000, func(choose func(int) int) {
+			schedules := interleave.Search(6000, func(choose interleave.Chooser) {
 				scenario(t, budget).run(choose)
 			}, t.Failed)
 			t.Logf("%d schedules", schedules)
 		})
-	}
-}
-
-// search runs body with every sequence of choices in depth-first order, up to a
-// number of runs, and returns how many it made.
-func search(most int, body func(choose func(n int) int), stop func() bool) int {
-	var path, width []int
-	for runs := 1; ; runs++ {
-		depth := 0
-		body(func(n int) int {
-			if depth == len(path) {
-				path, width = append(path, 0), append(width, n)
-			}
-			width[depth] = n
-			c := min(path[depth], n-1)
-			depth++
-			return c
-		})
-		path, width = path[:depth], width[:depth]
-		i := depth - 1
-		for i >= 0 && path[i] == width[i]-1 {
-			i--
-		}
-		if i < 0 || runs == most || stop() {
-			return runs
-		}
-		path[i]++
-		path, width = path[:i+1], width[:i+1]
 	}
 }
 
@@ -207,12 +130,12 @@ func search(most int, body func(choose func(n int) int), stop func() bool) int {
 func TestModelCanFail(t *testing.T) {
 	probe := &testing.T{}
 	m := newModel(probe, 1, 64)
-	m.spawn(nil, func() {
+	m.Go("submitter", nil, func() {
 		m.p.take()
 		m.p.at(pointRelease)
 		m.p.flag.Store(flagIdle) // no re-check
 	})
-	m.spawn(nil, func() {
+	m.Go("submitter", nil, func() {
 		m.queued[0]++
 		m.dirty[0] = true
 		m.dpcs[0].push()
