@@ -197,7 +197,7 @@ func (l *Listener) Deliver(f *dispatch.Frame, r *ConnectRequest) { l.request(f, 
 
 func (l *Listener) destroyListener(ctx context.Context) {
 	l.drv.Destroy(ctx)
-	barrier(l.proc)
+	l.dev.barrier(l.proc)
 }
 
 // ConnectRequest is a peer's wish to connect.

@@ -84,5 +84,5 @@ func (cq *CQ) run(f *dispatch.Frame) {
 func (cq *CQ) destroyCQ(ctx context.Context) {
 	cq.closed.Store(true)
 	cq.drv.Destroy(ctx)
-	barrier(cq.proc)
+	cq.dev.barrier(cq.proc)
 }

@@ -64,6 +64,7 @@ type Device struct {
 	drv    Driver
 	attr   DeviceAttr
 	worker *dispatch.Worker
+	trace  trace // fixed
 
 	event    EventFunc
 	events   atomic.Uint32 // bits of Event
@@ -138,7 +139,7 @@ func (d *Device) Close(ctx context.Context) error {
 func (d *Device) finish(op *Op[None]) {
 	op.Wait(context.Background())
 	d.worker.Close()
-	barrier(d.proc)
+	d.barrier(d.proc)
 	close(d.destroyed)
 }
 

@@ -67,6 +67,7 @@ func (n *node) init(dev *Device, p *dispatch.Processor, parents holds) {
 func (n *node) adopt() error {
 	for {
 		r := n.refs.Load()
+		n.dev.trace.stop()
 		if r&closingBit != 0 {
 			return ErrClosed
 		}
@@ -81,6 +82,7 @@ func (n *node) adopt() error {
 func (n *node) linger() bool {
 	for {
 		r := n.refs.Load()
+		n.dev.trace.stop()
 		if r == closingBit || r == 0 {
 			return false
 		}
@@ -92,7 +94,9 @@ func (n *node) linger() bool {
 
 // drop gives a reference back.
 func (n *node) drop() {
+	n.dev.trace.stop()
 	if n.refs.Add(-1) == closingBit {
+		n.dev.trace.stop()
 		n.dev.worker.Queue(&n.closeOp.work)
 	}
 }
@@ -102,9 +106,10 @@ func (n *node) drop() {
 // children: that stays pending until the last child's callback has returned.
 // Closing twice completes the second time with ErrClosed. Level: both.
 func (n *node) Close(op *Op[None]) {
-	op.prepare(n.proc, n, closeTask{})
+	op.prepare(n.dev, n.proc, n, closeTask{})
 	for {
 		r := n.refs.Load()
+		n.dev.trace.stop()
 		if r&closingBit != 0 {
 			op.fail(n.dev, opError("close", n.dev.attr.Name, ErrClosed))
 			return
@@ -152,10 +157,11 @@ func (n *node) abandon() {
 // barrier returns when every DPC that was queued to p before has run.
 //
 //level:passive
-func barrier(p *dispatch.Processor) {
+func (d *Device) barrier(p *dispatch.Processor) {
 	done := make(chan struct{})
-	var d dispatch.DPC
-	d.Init(p, func(*dispatch.Frame) { close(done) })
-	d.Post()
+	var last dispatch.DPC
+	last.Init(p, func(*dispatch.Frame) { close(done) })
+	last.Post()
+	d.trace.wait(func() bool { return closed(done) })
 	<-done
 }

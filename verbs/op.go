@@ -35,6 +35,7 @@ type Op[T any] struct {
 	work  dispatch.Work
 	dpc   dispatch.DPC
 	done  chan struct{}
+	trace trace
 }
 
 // The bits of Op.state. Each is set once; who sets the second of a pair that makes
@@ -57,7 +58,7 @@ type task[T any] interface {
 // what it needs; when err is not nil, or one of those is being closed, it fails. p is
 // where Then's function will run.
 func (op *Op[T]) start(d *Device, p *dispatch.Processor, on any, t task[T], needs holds, verb string, err error) {
-	op.prepare(p, on, t)
+	op.prepare(d, p, on, t)
 	if err == nil {
 		err = needs.take()
 	}
@@ -87,11 +88,11 @@ func (op *Op[T]) keep() holds {
 	return h
 }
 
-func (op *Op[T]) prepare(p *dispatch.Processor, on any, t task[T]) {
+func (op *Op[T]) prepare(d *Device, p *dispatch.Processor, on any, t task[T]) {
 	if !op.state.CompareAndSwap(0, opStarted) {
 		panic("verbs: an operation was started while it is pending")
 	}
-	op.on, op.task = on, t
+	op.on, op.task, op.trace = on, t, d.trace
 	op.work.InitRunner((*opWork[T])(op))
 	op.dpc.InitRunner(p, (*opDelivery[T])(op))
 }
@@ -108,8 +109,12 @@ func (w *opWork[T]) RunWork(ctx context.Context) {
 
 // complete sets the result. It is called exactly once for a started operation.
 func (op *Op[T]) complete(v T, err error) {
+	trace := op.trace
 	op.value, op.err = v, err
-	switch old := op.state.Or(opResult); {
+	trace.stop()
+	old := op.state.Or(opResult)
+	trace.stop() // from here on it may be somebody else's
+	switch {
 	case old&opStarted == 0 || old&opResult != 0:
 		panic(fmt.Sprintf("verbs: operation completed in state %#x", old))
 	case old&opGone != 0:
@@ -125,15 +130,20 @@ func (op *Op[T]) complete(v T, err error) {
 // exactly once, and always later, also when the result is known already. The layer
 // does not touch the operation or its object after it has begun the call. Level: both.
 func (op *Op[T]) Then(fn ThenFunc[T]) {
+	trace := op.trace
 	op.then = fn
+	trace.stop()
 	if op.claim(opThen)&opResult != 0 {
+		trace.stop()
 		op.dpc.Post()
 	}
 }
 
 // Forget says that nobody wants the result. What is created is closed. Level: both.
 func (op *Op[T]) Forget() {
+	trace := op.trace
 	if op.claim(opGone)&opResult != 0 {
+		trace.stop()
 		op.abandon()
 	}
 }
@@ -172,9 +182,11 @@ func (op *Op[T]) take() (v T, err error, held holds) {
 // is created afterwards is closed by the layer; the operation stays in use until
 // then. It must not be called at Dispatch.
 func (op *Op[T]) Wait(ctx context.Context) (T, error) {
-	done := make(chan struct{})
+	done, trace := make(chan struct{}), op.trace
 	op.done = done
+	trace.stop()
 	if op.claim(opWait)&opResult == 0 {
+		trace.wait(func() bool { return closed(done) || closed(ctx.Done()) })
 		select {
 		case <-done:
 		case <-ctx.Done():
@@ -184,6 +196,7 @@ func (op *Op[T]) Wait(ctx context.Context) (T, error) {
 				return zero, ctx.Err()
 			}
 			// Who has set the result does not touch the operation after this.
+			trace.wait(func() bool { return closed(done) })
 			<-done
 		}
 	}

@@ -190,5 +190,5 @@ func (qp *QP) cancelPending(ctx context.Context) { qp.drv.Cancel(ctx) }
 func (qp *QP) destroyQP(ctx context.Context) {
 	qp.closed.Store(true)
 	qp.drv.Destroy(ctx)
-	barrier(qp.proc)
+	qp.dev.barrier(qp.proc)
 }

@@ -43,6 +43,9 @@ func (p *Processor) RunUntilIdle() {
 	}
 }
 
+// Idle reports whether nothing is queued.
+func (p *Processor) Idle() bool { return p.queue.Empty() }
+
 // Advance moves the clock on by d, stopping at each timer on the way and running
 // until idle there. It also runs what was queued before.
 //

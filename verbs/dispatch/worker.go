@@ -65,6 +65,36 @@ func NewWorker(n int) *Worker {
 	return w
 }
 
+// NewManualWorker makes a worker without goroutines, for tests: RunOne drives it.
+func NewManualWorker() *Worker {
+	w := &Worker{wake: make(chan struct{}, 1)}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	return w
+}
+
+// RunOne runs the oldest item of a manual worker, on the caller's goroutine, and
+// reports whether there was one.
+//
+//level:passive
+func (w *Worker) RunOne() bool {
+	k := w.pop()
+	if k == nil {
+		return false
+	}
+	k.queued.Store(false)
+	k.r.RunWork(w.ctx)
+	return true
+}
+
+// Idle reports whether nothing is queued.
+//
+//level:passive
+func (w *Worker) Idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.incoming.Empty() && w.ready.head == nil
+}
+
 // Queue leaves an item for the worker and reports whether it was not queued
 // already. It does not wait and may be called at both levels.
 func (w *Worker) Queue(k *Work) bool {

@@ -29,13 +29,36 @@ type actor struct {
 	yield func(struct{}) bool
 	ready func() bool // nil: can go on
 	done  bool
+	serve bool // has no end of its own
 }
+
+// over ends an actor that has not ended when the run has.
+type over struct{}
 
 // Go adds an actor that starts when it is first chosen, after ready, if not nil,
 // has said so.
 func (r *Run) Go(name string, ready func() bool, fn func()) {
-	a := &actor{name: name, ready: ready}
+	r.add(&actor{name: name, ready: ready}, fn)
+}
+
+// Serve adds an actor that calls step each time that ready says so, until the run is
+// over.
+func (r *Run) Serve(name string, ready func() bool, step func()) {
+	r.add(&actor{name: name, ready: ready, serve: true}, func() {
+		for {
+			step()
+			r.When(ready)
+		}
+	})
+}
+
+func (r *Run) add(a *actor, fn func()) {
 	a.next, a.stop = iter.Pull(func(yield func(struct{}) bool) {
+		defer func() {
+			if v := recover(); v != nil && v != any(over{}) {
+				panic(v)
+			}
+		}()
 		a.yield = yield
 		fn()
 		a.done = true
@@ -55,7 +78,9 @@ func (r *Run) When(ready func() bool) {
 		return
 	}
 	a.ready = ready
-	a.yield(struct{}{})
+	if !a.yield(struct{}{}) {
+		panic(over{})
+	}
 	a.ready = nil
 }
 
@@ -73,7 +98,7 @@ func (r *Run) Done(name string) bool {
 const maxSteps = 20000
 
 // Finish lets the actors run, in the order that choose makes, until no one can go on.
-// An error names those that had not ended then.
+// An error names those made by Go that had not ended then.
 func (r *Run) Finish(choose Chooser) error {
 	defer func() {
 		r.cur = nil
@@ -101,7 +126,7 @@ func (r *Run) Finish(choose Chooser) error {
 func (r *Run) stuck() error {
 	var left []string
 	for _, a := range r.actors {
-		if !a.done {
+		if !a.done && !a.serve {
 			left = append(left, a.name)
 		}
 	}

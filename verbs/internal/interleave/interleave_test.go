@@ -51,3 +51,18 @@ func TestSearchIsExhaustive(t *testing.T) {
 		t.Errorf("%d orders, want 90", n)
 	}
 }
+
+func TestServerEndsWithTheRun(t *testing.T) {
+	var r interleave.Run
+	n, served := 0, 0
+	r.Serve("server", func() bool { return n > 0 }, func() { n--; served++; r.At() })
+	r.Go("client", nil, func() {
+		for range 3 {
+			n++
+			r.At()
+		}
+	})
+	if err := r.Finish(interleave.Random(7)); err != nil || served != 3 {
+		t.Errorf("served %d of 3: %v", served, err)
+	}
+}
