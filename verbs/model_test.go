@@ -75,6 +75,9 @@ func (m *model) before(a, b string) {
 // fails with the order of the first run that went wrong.
 func explore(t *testing.T, random int, most int, scenario func(m *model) (check func())) {
 	t.Helper()
+	if testing.Short() {
+		random, most = random/8, most/8
+	}
 	run := func(choose interleave.Chooser) bool {
 		m := newModel(t)
 		check := scenario(m)

@@ -36,10 +36,31 @@ type key struct {
 	waiter atomic.Pointer[dispatch.DPC]
 	// closer is told by the last user of a dying key that is being destroyed.
 	closer atomic.Pointer[closer]
+
+	// trace is called before each access to the above by model tests; nil otherwise.
+	//
+	//level:dispatch noalloc
+	trace func(ready func() bool)
+}
+
+// at stops at an access in model tests.
+func (e *key) at() {
+	if e.trace != nil {
+		e.trace(nil)
+	}
 }
 
 // closer is a goroutine that waits for a key to be quiet.
 type closer struct{ quiet chan struct{} }
+
+func (c *closer) isQuiet() bool {
+	select {
+	case <-c.quiet:
+		return true
+	default:
+		return false
+	}
+}
 
 // The state of a key: how many accesses are under way, the key byte, what it is, and
 // a count of how often it has become valid, which tells one life from the next.
@@ -65,6 +86,7 @@ func (e *key) take(k uint32) bool {
 		if s&valid == 0 || byte(s>>byteBits) != byte(k) {
 			return false
 		}
+		e.at()
 		if e.state.CompareAndSwap(s, s+1) {
 			return true
 		}
@@ -82,12 +104,16 @@ func (e *key) drop() {
 // leave counts an access out and reports whether it was the last of a dying key,
 // which is quiet then; w is who waited for that.
 func (e *key) leave() (w *dispatch.DPC, last bool) {
+	e.at()
 	s := e.state.Add(^uint64(0))
 	if s&useMask != 0 || s&dying == 0 {
 		return nil, false
 	}
+	e.at()
 	w = e.waiter.Swap(nil) // before somebody else can have the key
+	e.at()
 	e.state.And(^dying)
+	e.at()
 	if c := e.closer.Swap(nil); c != nil {
 		close(c.quiet)
 	}
@@ -107,11 +133,13 @@ func (e *key) end(w *dispatch.DPC) (ok, done bool, round uint64) {
 			e.drop()
 			return false, false, 0
 		}
+		e.at()
 		if e.state.CompareAndSwap(s, s&^valid|dying) {
 			round = roundOf(s)
 			break
 		}
 	}
+	e.at()
 	e.waiter.Store(w)
 	_, done = e.leave()
 	return true, done, round
@@ -126,16 +154,21 @@ func (e *key) dead(round uint64) bool {
 // claim takes a quiet window to bind it.
 func (e *key) claim() bool {
 	s := e.state.Load()
+	e.at()
 	return s&activeMask == 0 && s&window != 0 && e.state.CompareAndSwap(s, s|busy)
 }
 
 // unclaim gives a claimed window back as it was.
-func (e *key) unclaim() { e.state.And(^busy) }
+func (e *key) unclaim() {
+	e.at()
+	e.state.And(^busy)
+}
 
 // publish makes k valid, with the fields that the caller, who has the entry alone,
 // has set.
 func (e *key) publish(k uint32, kind uint64) {
 	s := e.state.Load()
+	e.at()
 	e.state.Store((s>>roundBits+1)<<roundBits | kind | valid | uint64(k&0xff)<<byteBits)
 }
 
@@ -150,23 +183,33 @@ func (e *key) retire() {
 	for {
 		switch s := e.state.Load(); {
 		case s&busy != 0:
+			if e.trace != nil {
+				e.trace(func() bool { return e.state.Load()&busy == 0 })
+			}
 			runtime.Gosched() // a binding does not wait for anything
 		case s&valid != 0:
 			next := s &^ valid
 			if s&useMask != 0 {
 				next |= dying
 			}
+			e.at()
 			e.state.CompareAndSwap(s, next)
 		case s&(dying|useMask) != 0:
 			c := &closer{make(chan struct{})}
+			e.at()
 			e.closer.Store(c)
+			e.at()
 			if e.state.Load()&dying == 0 {
 				// It has ended meanwhile, and perhaps nobody saw c.
 				e.closer.Store(nil)
 				continue
 			}
+			if e.trace != nil {
+				e.trace(c.isQuiet)
+			}
 			<-c.quiet
 		default:
+			e.at()
 			if e.state.CompareAndSwap(s, s&^window) {
 				return
 			}
