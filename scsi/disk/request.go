@@ -45,7 +45,8 @@ func (o Op) String() string {
 //level:dispatch noalloc
 type DoneFunc func(f *dispatch.Frame, r *Request)
 
-// Request is one operation on a byte range of a disk.
+// Request is one operation on a byte range of a disk. Offset and Length are multiples of the logical block, and
+// the range lies within the disk; else it fails, with ErrAlignment or ErrRange.
 //
 // Ownership: the caller's, preallocated and used again; the disk's from Submit
 // until Done is called, exactly once and never inside Submit.
@@ -60,8 +61,71 @@ type Request struct {
 	Length   uint64
 	Data     []miniport.Segment // Read, Write: Length bytes in all; not touched until Done
 
-	Err error // the result
+	// Err is the result: nil, a sentinel of this package, or an *Error, which is a
+	// part of the request and valid until it is submitted again.
+	Err error
 
 	// Next is for lists of the owner while the disk does not have the request.
 	Next *Request
+
+	work work
+}
+
+// work is how far the disk has come with a request.
+//
+// Ownership: of the lane's processor, except link, until the lane has taken it.
+type work struct {
+	lane    *lane // nil while the disk does not have the request
+	link    link  // on the way from another processor
+	next    *Request
+	lba     uint64 // first block that is not yet a slot's
+	left    uint64 // blocks that are not yet a slot's; for Flush 1
+	segment int    // where the data of lba are: in this segment,
+	at      uint32 // at this byte
+	part    uint64 // blocks of a slot, of Unmap and WriteZeroes
+	slots   int    // working on it
+	sync    bool   // a flush is to follow
+	err     error
+	failure Error
+}
+
+// link is an item of the queue between processors.
+type link struct {
+	next *link
+	r    *Request
+}
+
+// Link is where the queue keeps its link.
+func (l *link) Link() **link { return &l.next }
+
+// requestList is a FIFO of requests.
+type requestList struct{ head, tail *Request }
+
+func (q *requestList) push(r *Request) {
+	r.work.next = nil
+	if q.tail == nil {
+		q.head = r
+	} else {
+		q.tail.work.next = r
+	}
+	q.tail = r
+}
+
+func (q *requestList) pop() *Request {
+	r := q.head
+	if r == nil {
+		return nil
+	}
+	if q.head = r.work.next; q.head == nil {
+		q.tail = nil
+	}
+	r.work.next = nil
+	return r
+}
+
+// take empties the list into another.
+func (q *requestList) take() requestList {
+	all := *q
+	*q = requestList{}
+	return all
 }
