@@ -16,6 +16,7 @@ import (
 
 	"minisrp/cmd/srpd/nbd"
 	"minisrp/cmd/srpd/nbd/nbdtest"
+	"minisrp/cmd/srpd/socket"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,7 +72,7 @@ func serve(t testing.TB, cfg nbd.Config, exports ...nbd.Export) *server {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := nbd.ListenUnix(path, 0o600)
+	l, err := socket.ListenUnix(path, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@
 //
 // What a disk reports is translated in one table (errors.go). A client that leaves
 // the protocol gets its connection closed, is counted (Stats) and logged with what
-// it sent, and nothing else is touched. ErrInUse, ErrMemory, ErrClosed and
+// it sent, and nothing else is touched. ErrMemory, ErrClosed and
 // ProtocolError say what callers can tell apart.
 //
 // # Testing

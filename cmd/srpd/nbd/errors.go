@@ -9,10 +9,6 @@ import (
 )
 
 var (
-	// ErrInUse is returned by ListenUnix when another process serves the socket:
-	// choose another path, or end that process.
-	ErrInUse = errors.New("in use by another process")
-
 	// ErrClosed is returned by what is called after Shutdown.
 	ErrClosed = errors.New("nbd server closed")
 

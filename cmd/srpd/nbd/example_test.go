@@ -11,6 +11,7 @@ import (
 
 	"minisrp/cmd/srpd/nbd"
 	"minisrp/cmd/srpd/nbd/nbdtest"
+	"minisrp/cmd/srpd/socket"
 )
 
 // A disk in memory, served on a unix socket until Shutdown.
@@ -33,7 +34,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	l, err := nbd.ListenUnix(filepath.Join(dir, "nbd.sock"), 0o600)
+	l, err := socket.ListenUnix(filepath.Join(dir, "nbd.sock"), 0o600)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -45,6 +46,6 @@ func Example() {
 	err = s.Shutdown(context.Background())
 	fmt.Println(err, <-served)
 	// Output:
-	// nbd+unix:///disk0?socket=%2Frun%2Fnbd.sock
+	// nbd+unix:///disk0?socket=/run/nbd.sock
 	// <nil> <nil>
 }

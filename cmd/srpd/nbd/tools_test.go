@@ -26,6 +26,7 @@ func run(t *testing.T, name string, args ...string) string {
 		needs(t, name)
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Dir = t.TempDir() // fio leaves its state where it stands
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
