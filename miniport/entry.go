@@ -45,7 +45,7 @@ type Miniport interface {
 
 	// ReleaseIO ends a started SRB whose task is not at the unit any more: it is
 	// completed with StatusBusReset when remote access to its data has become
-	// impossible.
+	// impossible. It may be called again before that.
 	//
 	//level:dispatch
 	ReleaseIO(f *dispatch.Frame, s *SRB)

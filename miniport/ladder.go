@@ -175,7 +175,7 @@ func (l *ladder) late(f *dispatch.Frame) {
 	case stepBus:
 		// The adapter does not end what it has started. It keeps the memory; the unit
 		// is given up.
-		l.unit.lost.Store(true)
+		l.unit.setLost(true)
 		l.finish(f)
 	}
 }

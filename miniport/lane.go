@@ -95,7 +95,7 @@ func (l *lane) restart(f *dispatch.Frame) {
 // flush completes what is queued at a unit that is stopping or gone.
 func (l *lane) flush(f *dispatch.Frame) {
 	status := StatusNoDevice
-	if l.unit.stopping.Load() {
+	if l.unit.gate.Load()&gateStopping != 0 {
 		status = StatusFlushed
 	}
 	for s := l.queue.pop(); s != nil; s = l.queue.pop() {

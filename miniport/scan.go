@@ -162,8 +162,7 @@ func (p *Port) addPath(ctx context.Context, id scsi.UnitID, q scsi.StandardInqui
 	if err := path.adapter.mp.UnitControl(ctx, path, UnitStart); err != nil {
 		p.log.Warn("unit start", "unit", id, "err", err)
 	}
-	u.lost.Store(false)
-	u.kick()
+	u.setLost(false)
 	if tell != nil {
 		tell(u)
 	}
@@ -178,8 +177,7 @@ func (p *Path) same(q *Path) bool {
 // the lanes of its units look again. Level: both.
 func (a *Adapter) TargetChanged(t *Target) {
 	for _, u := range *t.units.Load() {
-		u.lost.Store(u.allLost())
-		u.kick()
+		u.setLost(u.allLost())
 	}
 }
 

@@ -1,7 +1,6 @@
 package miniport
 
 import (
-	"errors"
 	"sync/atomic"
 
 	"minisrp/srp"
@@ -115,7 +114,7 @@ func (m *SRP) manage(f *dispatch.Frame, p *Path, i int, t *Token) {
 	}
 	if err := c.Manage(f, &t.task); err != nil {
 		// A victim that is not outstanding any more has been completed, or is about to be.
-		t.Fire(errors.Is(err, srp.ErrNotOutstanding))
+		t.Fire(err == srp.ErrNotOutstanding)
 	}
 }
 

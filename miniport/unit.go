@@ -22,14 +22,12 @@ type Unit struct {
 	ladder  ladder
 
 	paths    atomic.Pointer[[]*Path]
-	gate     atomic.Int32 // reasons not to start anything
+	gate     atomic.Int32 // reasons not to start anything: a count of pauses, gateLost, gateStopping
 	depth    atomic.Int32 // most that may be at the adapter
 	most     atomic.Int32 // what depth grows back to
 	inflight atomic.Int32 // at the adapter, or about to be
 	starved  atomic.Uint64
 	sweep    atomic.Uint64 // lanes that shall release what they have started
-	stopping atomic.Bool
-	lost     atomic.Bool // every path is lost
 
 	sinceFull atomic.Int32
 	completed atomic.Uint64
@@ -37,6 +35,14 @@ type Unit struct {
 	aborts    atomic.Uint64
 	resets    atomic.Uint64
 }
+
+// The bits of Unit.gate above the count of pauses. With one of them set, what is
+// queued is completed instead of kept.
+const (
+	gateLost     int32 = 1 << 29 // every path is lost
+	gateStopping int32 = 1 << 30
+	gatePauses         = gateLost - 1
+)
 
 // Path is an I_T_L nexus: a way to a unit.
 type Path struct {
@@ -124,9 +130,9 @@ func (u *Unit) Pause() { u.gate.Add(1) }
 
 // Resume undoes one Pause. Level: both.
 func (u *Unit) Resume() {
-	if n := u.gate.Add(-1); n < 0 {
+	if old := u.gate.Add(-1) + 1; old&gatePauses == 0 {
 		panic("miniport: a unit was resumed more often than paused")
-	} else if n == 0 {
+	} else if old&gatePauses == 1 {
 		u.kick()
 	}
 }
@@ -149,7 +155,17 @@ func (u *Unit) pick(l *lane) *Path {
 }
 
 // doomed reports whether queued SRBs will never be started.
-func (u *Unit) doomed() bool { return u.stopping.Load() || u.lost.Load() }
+func (u *Unit) doomed() bool { return u.gate.Load()&(gateLost|gateStopping) != 0 }
+
+// setLost says whether every path is lost, and lets the lanes act on it. Level: both.
+func (u *Unit) setLost(lost bool) {
+	if lost {
+		u.gate.Or(gateLost)
+	} else {
+		u.gate.And(^gateLost)
+	}
+	u.kick()
+}
 
 // leave counts one out that is not at the adapter any more.
 func (u *Unit) leave() {
@@ -188,7 +204,7 @@ func (u *Unit) grow() {
 // stop completes what is queued with StatusFlushed and waits for what is at the
 // adapter, or for ctx.
 func (u *Unit) stop(ctx context.Context) {
-	u.stopping.Store(true)
+	u.gate.Or(gateStopping)
 	for _, l := range u.lanes {
 		for {
 			var left int32
