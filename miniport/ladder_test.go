@@ -68,6 +68,27 @@ func TestResponseDuringAbort(t *testing.T) {
 	}
 }
 
+// An abort that ends well after its victim has completed, was used again and is being
+// aborted again, does not release it: that task may still be at the unit.
+func TestLateAbortOfAnEarlierUse(t *testing.T) {
+	r := newRig(t)
+	r.expire(1)
+	s := r.srbs[0]
+	r.at(func(f *dispatch.Frame) { r.mp.complete(f, s, StatusSuccess, 0) })
+	r.at(func(f *dispatch.Frame) { r.unit.Submit(f, s) })
+	r.p.Advance(DefaultTimeout + 2*tick)
+	if len(r.mp.aborts) != 2 {
+		t.Fatalf("%d aborts", len(r.mp.aborts))
+	}
+	r.done = nil
+	r.mp.aborts[0].Fire(true)
+	r.p.RunUntilIdle()
+	r.wantDone()
+	r.mp.aborts[1].Fire(true)
+	r.p.RunUntilIdle()
+	r.wantDone(StatusTimeout)
+}
+
 // An abort that fails, or does not end in its 5 s, resets the unit; all that was
 // started there is taken back, nothing is started meanwhile.
 func TestAbortFailsUnitReset(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 // never end, pauses and lost paths. It holds that each SRB completes exactly once,
 // never while the adapter has it, never inside Submit, and that the depth is kept.
 //
-// That it can fail was tried: not unlinking a completed SRB, not parting a completed
-// SRB from its abort, and not counting an SRB out that is put back are each found.
+// That it can fail was tried: not unlinking a completed SRB and not counting one out
+// that is put back are found at once.
 func TestExactlyOnceModel(t *testing.T) {
 	seeds := uint64(300)
 	if testing.Short() {
