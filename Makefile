@@ -5,7 +5,7 @@ RACE   := $(wildcard verbs srp miniport scsi/lun scsi/disk cmd)
 BENCH  ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint bench fmt vet levels imports race tools clean
+.PHONY: help build run test lint fuzz bench fmt vet levels imports race tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 18
@@ -39,6 +39,9 @@ levels: ## what may run at Dispatch, checked by test/levelcheck
 
 imports:
 	go test ./test/imports
+
+fuzz: ## every fuzz target for FUZZTIME (60s) each
+	bash test/fuzz.sh
 
 bench: ## every benchmark, with allocations (BENCH=regexp narrows)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
