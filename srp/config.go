@@ -19,6 +19,9 @@ func (c *SessionConfig) settle() error {
 	defaults(&c.MaxSegments, c.DescriptorsInIU)
 	defaults(&c.MaxCDB, CDBLen)
 	defaults(&c.BounceSize, DefaultBounceSize)
+	if !c.AllowExternalTable {
+		c.MaxSegments = min(c.MaxSegments, c.DescriptorsInIU)
+	}
 	if c.LoginTimeout == 0 {
 		c.LoginTimeout = DefaultLoginTimeout
 	}
@@ -41,9 +44,6 @@ func (c *SessionConfig) settle() error {
 		return fmt.Errorf("%w: %v", ErrInvalidConfig, c.Protect)
 	case c.LoginTimeout < 0 || c.LogoutTimeout < 0:
 		return fmt.Errorf("%w: a timeout is negative", ErrInvalidConfig)
-	case c.MaxSegments > c.DescriptorsInIU && !c.AllowExternalTable:
-		return fmt.Errorf("%w: %d segments need allow_ext_sg, since %d descriptors are to be in the IU",
-			ErrInvalidConfig, c.MaxSegments, c.DescriptorsInIU)
 	}
 	for _, r := range []struct {
 		name        string
@@ -53,7 +53,7 @@ func (c *SessionConfig) settle() error {
 		{"queue_size", c.QueueSize, 1, MaxQueueSize},
 		{"cmd_sg_entries", c.DescriptorsInIU, 1, MaxInlineDescs},
 		{"sg_tablesize", c.MaxSegments, 1, MaxSegmentsLimit},
-		{"max_imm_data", c.ImmediateData, 0, maxImmediate},
+		{"imm_data", c.ImmediateData, 0, MaxImmediateData},
 		{"max_cdb", c.MaxCDB, CDBLen, 2 * CDBLen},
 		{"bounce_size", c.BounceSize, 512, maxBounce},
 		{"tl_retry_count", int(c.RetryCount), 2, 7},

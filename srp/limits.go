@@ -19,16 +19,13 @@ const (
 
 	// DefaultImmediateData is Linux's max_imm_data, in bytes.
 	DefaultImmediateData = 8192
-	// MaxImmediateData bounds the option imm_data, in bytes: every slot has a send buffer as long.
+	// MaxImmediateData bounds the option imm_data, in bytes: every receive of the target has to be as long.
 	MaxImmediateData = 64 << 10
 
 	// DefaultMaxSectors is how many 512-byte sectors a command transfers at most in Linux, where max_sect is not given.
 	DefaultMaxSectors = 1024
 	// DefaultRetryCount is Linux's tl_retry_count.
 	DefaultRetryCount = 7
-
-	// maxImmediate bounds SessionConfig.ImmediateData, in bytes: more is moved faster by RDMA.
-	maxImmediate = 64 << 10
 
 	// maxBounce bounds SessionConfig.BounceSize, in bytes.
 	maxBounce = 16 << 20

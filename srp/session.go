@@ -61,7 +61,7 @@ type SessionConfig struct {
 	QueueSize       int // commands a channel has outstanding at most, 1 to MaxQueueSize; 0 means DefaultQueueSize
 	DescriptorsInIU int // cmd_sg_entries: 1 to MaxInlineDescs; 0 means DefaultDescriptorsInIU
 	// MaxSegments is how many pieces a command's memory may have, adjacent ones counted as one; 0 means DescriptorsInIU.
-	// More than that need AllowExternalTable.
+	// More than DescriptorsInIU need AllowExternalTable, without which there are no more.
 	MaxSegments int
 	// AllowExternalTable, allow_ext_sg, lets the target read by RDMA what of a descriptor table does not fit in the IU.
 	// Only this module's target is known to do so; others fail such commands.
