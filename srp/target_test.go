@@ -172,7 +172,7 @@ func (w *world) close() {
 func (w *world) config() *srp.SessionConfig {
 	return &srp.SessionConfig{
 		Device: w.init.dev, PD: w.init.pd, Address: verbs.Address{Dst: targetAddr}, Initiator: initiator, Target: targetID,
-		Processors: []*dispatch.Processor{w.p}, QueueSize: 4, LogoutTimeout: time.Second,
+		Processors: []*dispatch.Processor{w.p}, QueueSize: 4, LogoutTimeout: 10 * time.Millisecond,
 		Ready: func(f *dispatch.Frame, c *srp.Channel) { w.ready++ },
 		Event: func(f *dispatch.Frame, c *srp.Channel, e *srp.ChannelEvent) { w.event(e) },
 	}
