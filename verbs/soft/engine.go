@@ -128,6 +128,12 @@ func (q *qp) transfer(f *dispatch.Frame, e *sqEntry) (verbs.Status, bool) {
 			return status, wait
 		}
 	}
+	if p.State() == verbs.Error {
+		// It has gone to Error in mid-copy: once its queues are flushed nothing may touch
+		// its memory, and the engine runs before that.
+		m.abort()
+		return verbs.RetryExcErr, false
+	}
 	if !m.ending() {
 		status, wait := m.move(f, q)
 		if wait {
