@@ -1,4 +1,4 @@
-// Durable kills an NBD server again and again while it is written to, and checks that what it had acknowledged as
+// Command durable kills an NBD server again and again while it is written to, and checks that what it had acknowledged as
 // durable is there each time it has started again.
 //
 //	go run ./test/durable/cmd/durable [flags] -- build/srpd run --embedded

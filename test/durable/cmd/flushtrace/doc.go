@@ -1,4 +1,4 @@
-// Flushtrace runs an NBD server under strace, writes to it and flushes, and checks in the trace that every write was
+// Command flushtrace runs an NBD server under strace, writes to it and flushes, and checks in the trace that every write was
 // synced to its file before the reply that promises so.
 //
 //	go run ./test/durable/cmd/flushtrace [flags] -- build/srpd run --embedded
