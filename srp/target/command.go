@@ -1,0 +1,276 @@
+package target
+
+import (
+	"minisrp/scsi"
+	"minisrp/scsi/lun"
+	"minisrp/srp"
+	"minisrp/verbs"
+	"minisrp/verbs/dispatch"
+)
+
+// command is room for one request of an initiator, SRP_CMD or SRP_TSK_MGMT, with its task and buffers.
+//
+//	begin -> Prepare -> plan -> buffered -> table -> fetch -> execute -> respond -> finish
+//	           |          memory: pool       RDMA READ         worker     RDMA WRITE, SEND
+//	           Blocked -> TaskReady
+//
+// Ownership: the channel's.
+type command struct {
+	// Fixed after build.
+	c     *channel
+	index uint32
+
+	next  *command // of the list that it is in
+	state commandState
+	tag   uint64
+
+	recv    uint32 // the receive that it came in, which its descriptors and immediate data are in
+	hasRecv bool   // it is not posted again yet
+	inSet   bool   // task is with the server
+
+	iu   srp.Command
+	task lun.Task
+
+	function bool // it is an SRP_TSK_MGMT
+	tm       srp.TaskManagement
+	fn       lun.TMF
+
+	// The response, if it is not the task's.
+	refused  bool
+	sense    [scsi.FixedSenseSize]byte
+	senseLen int
+
+	// Memory.
+	need, numPieces int
+	pieces          [maxPieces + 1]uint16
+	data            [maxPieces][]byte
+	tableLen        uint32 // of a descriptor table in the initiator's memory, which goes to the first piece; 0: none
+
+	move  move
+	mark  uint64 // channel.posted at the last signalled work request
+	descs srp.DescList
+	one   [srp.DescLen]byte
+}
+
+// commandState is what a command waits for.
+type commandState uint8
+
+const (
+	cmdFree      commandState = iota
+	cmdBlocked                // TaskReady
+	cmdBuffering              // pieces of the pool
+	cmdReading                // the descriptor table
+	cmdFetching               // data from the initiator
+	cmdWorking                // TaskDone
+	cmdSending                // data and response to be taken
+	cmdManaging               // FunctionDone
+)
+
+// begin takes an SRP_CMD, in b, from the receive i.
+func (k *command) begin(f *dispatch.Frame, i uint32, b []byte) {
+	c := k.c
+	k.take(i)
+	c.stats.commands++
+	err := k.iu.Decode(b, c.immediate)
+	k.tag = k.iu.Tag
+	if err != nil {
+		// Not BUSY, as some targets answer: the initiator would try again for ever.
+		k.refuse(f)
+		return
+	}
+	t := &k.task
+	t.Nexus, t.LUN, t.Tag = &c.nexus.scsi, scsi.LUNFromBytes(k.iu.LUN), k.tag
+	t.Attribute = scsi.TaskAttribute(k.iu.Attribute)
+	t.CDB = scsi.CDB(k.iu.CDB[:scsi.CDBSize])
+	t.InLength, t.OutLength = k.iu.DataIn.Length, k.iu.DataOut.Length
+	v := c.port.server.Prepare(f, t)
+	k.inSet = true
+	if t.Slot >= 0 {
+		c.port.slots[t.Slot].tasks.Add(1)
+	}
+	k.prepared(f, v)
+}
+
+// take makes the command busy with the receive i.
+func (k *command) take(i uint32) {
+	k.c.busy++
+	k.recv, k.hasRecv, k.inSet, k.refused, k.function = i, true, false, false, false
+	k.tableLen, k.descs = 0, nil
+}
+
+func (k *command) prepared(f *dispatch.Frame, v lun.Verdict) {
+	switch {
+	case v == lun.Blocked:
+		k.state = cmdBlocked
+	case v == lun.Proceed && k.c.state <= chanLeaving:
+		k.plan(f)
+	default:
+		k.respond(f)
+	}
+}
+
+// plan finds out what memory the data takes and where it is to go.
+func (k *command) plan(f *dispatch.Frame) {
+	c, t := k.c, &k.task
+	buf, n := &k.iu.DataIn, t.In
+	if t.Out > 0 {
+		buf, n = &k.iu.DataOut, t.Out
+	}
+	switch {
+	case n == 0:
+		k.execute(f)
+		return
+	case buf.Format == srp.DataImmediate && t.Out > 0:
+		c.stats.immediate += uint64(n)
+		k.data[0] = k.iu.ImmediateData[:n]
+		t.Data = k.data[:1]
+		k.execute(f)
+		return
+	case buf.Format == srp.DataDirect:
+		buf.Desc.Put(k.one[:])
+		k.descs = k.one[:]
+	case buf.Complete():
+		k.descs = buf.List
+	case buf.Desc.Len > pieceSize:
+		k.refuse(f)
+		return
+	default:
+		k.tableLen = buf.Desc.Len
+	}
+	need := 0
+	if !t.Mapped && n > smallSize {
+		need = int((n + pieceSize - 1) / pieceSize)
+	}
+	if k.tableLen > 0 {
+		need++
+	}
+	if need > 0 && !c.port.pool.take(k, need) {
+		k.state = cmdBuffering
+		c.stats.waited++
+		return
+	}
+	k.buffered(f)
+}
+
+// buffered goes on when the command has its memory.
+func (k *command) buffered(f *dispatch.Frame) {
+	c, t := k.c, &k.task
+	pieces := k.pieces[:k.numPieces]
+	if k.tableLen > 0 && len(pieces) > 0 { // none if it was aborted while it waited
+		pieces = pieces[1:]
+	}
+	switch {
+	case t.Mapped:
+	case len(pieces) > 0:
+		for i, p := range pieces {
+			k.data[i] = c.port.pool.bytes(p)
+		}
+		t.Data = k.data[:len(pieces)]
+	default:
+		k.data[0], _ = c.res.smallBuffer(k.index)
+		t.Data = k.data[:1]
+	}
+	if k.tableLen > 0 && !t.Aborted() {
+		k.state = cmdReading
+		buf := &k.iu.DataIn
+		if t.Out > 0 {
+			buf = &k.iu.DataOut
+		}
+		buf.Desc.Put(k.one[:])
+		k.descs = k.one[:]
+		k.move = move{op: verbs.Read, total: k.tableLen}
+		k.begun(f)
+		return
+	}
+	k.fetch(f)
+}
+
+// tabled goes on when the descriptor table has come.
+func (k *command) tabled(f *dispatch.Frame) {
+	t := &k.task
+	want := k.iu.DataIn.Length
+	if t.Out > 0 {
+		want = k.iu.DataOut.Length
+	}
+	k.descs = srp.DescList(k.c.port.pool.bytes(k.pieces[0])[:k.tableLen])
+	if k.descs.Total() != uint64(want) {
+		k.refuse(f)
+		return
+	}
+	k.fetch(f)
+}
+
+// fetch reads the data of the initiator, if there is any.
+func (k *command) fetch(f *dispatch.Frame) {
+	if k.task.Out == 0 || k.task.Aborted() {
+		k.execute(f)
+		return
+	}
+	k.state = cmdFetching
+	k.move = move{op: verbs.Read, total: k.task.Out}
+	k.begun(f)
+}
+
+// fetched goes on when the data has come.
+func (k *command) fetched(f *dispatch.Frame) {
+	k.c.stats.bytesOut += uint64(k.task.Out)
+	k.execute(f)
+}
+
+func (k *command) execute(f *dispatch.Frame) {
+	if k.c.port.server.Execute(f, &k.task) == lun.Pending {
+		k.state = cmdWorking
+		return
+	}
+	k.respond(f)
+}
+
+// TaskReady is called by the server.
+func (k *command) TaskReady(f *dispatch.Frame, t *lun.Task, v lun.Verdict) {
+	k.prepared(f, v)
+	k.c.settle(f)
+}
+
+// TaskDone is called by the server.
+func (k *command) TaskDone(f *dispatch.Frame, t *lun.Task) {
+	k.respond(f)
+	k.c.settle(f)
+}
+
+// refuse makes CHECK CONDITION, invalid field in CDB, the answer: the descriptors are of no use.
+func (k *command) refuse(f *dispatch.Frame) {
+	k.c.stats.malformed++
+	s := scsi.MakeSense(scsi.KeyIllegalRequest, scsi.ASCInvalidFieldInCDB)
+	k.refused, k.senseLen = true, s.Put(k.sense[:])
+	k.respond(f)
+}
+
+// finish makes the command free, with all that it has. Nothing of it moves any more.
+func (k *command) finish(f *dispatch.Frame) {
+	c := k.c
+	if k.inSet {
+		k.inSet = false
+		c.port.server.Release(f, &k.task)
+		if k.task.Slot >= 0 {
+			c.port.slots[k.task.Slot].exit()
+		}
+	}
+	if k.hasRecv {
+		k.hasRecv = false
+		c.repost(k.recv)
+	}
+	if k.numPieces > 0 {
+		c.port.hand(f, c.port.pool.put(k))
+	}
+	k.state = cmdFree
+	c.busy--
+	c.free.push(k)
+}
+
+// hand tells commands that they have got their memory.
+func (p *Port) hand(f *dispatch.Frame, served list) {
+	for k := served.pop(); k != nil; k = served.pop() {
+		k.c.ready.push(k)
+		k.c.more.Queue(f)
+	}
+}

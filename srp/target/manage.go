@@ -1,0 +1,82 @@
+package target
+
+import (
+	"minisrp/scsi"
+	"minisrp/scsi/lun"
+	"minisrp/srp"
+	"minisrp/verbs"
+	"minisrp/verbs/dispatch"
+)
+
+// manage takes an SRP_TSK_MGMT, in b, from the receive i.
+func (k *command) manage(f *dispatch.Frame, i uint32, b []byte) {
+	c := k.c
+	k.take(i)
+	c.stats.functions++
+	k.state, k.function = cmdManaging, true
+	if err := k.tm.Decode(b); err != nil {
+		k.finish(f)
+		c.violated(f)
+		return
+	}
+	k.tag = k.tm.Tag
+	m := &k.fn
+	m.Nexus, m.LUN, m.Tag, m.Function = &c.nexus.scsi, scsi.LUNFromBytes(k.tm.LUN), k.tm.TaskTag, functionOf(k.tm.Function)
+	c.port.server.Manage(f, m)
+	c.port.sweep(f)
+}
+
+// unknownFunction is none of package lun's, so that the server rejects it.
+const unknownFunction lun.Function = 0xff
+
+func functionOf(x srp.TaskFunction) lun.Function {
+	switch x {
+	case srp.AbortTask:
+		return lun.AbortTask
+	case srp.AbortTaskSet:
+		return lun.AbortTaskSet
+	case srp.ClearTaskSet:
+		return lun.ClearTaskSet
+	case srp.LogicalUnitReset:
+		return lun.LogicalUnitReset
+	}
+	return unknownFunction
+}
+
+// codeOf is the response code for a function's end (SRP r16a table 24).
+func codeOf(r lun.Response) srp.ResponseCode {
+	switch r {
+	case lun.FunctionComplete:
+		return srp.ResponseComplete
+	case lun.FunctionRejected:
+		return srp.ResponseNotSupported
+	}
+	return srp.ResponseFieldsInvalid
+}
+
+// FunctionDone is called by the server.
+func (k *command) FunctionDone(f *dispatch.Frame, m *lun.TMF) {
+	c := k.c
+	if c.state > chanLeaving {
+		k.finish(f)
+	} else {
+		k.state, k.move = cmdSending, move{op: verbs.Write}
+		k.begun(f)
+	}
+	c.settle(f)
+}
+
+// sweep takes aborted commands out of the queue for memory, so that nobody waits for them as long as for memory.
+func (p *Port) sweep(f *dispatch.Frame) {
+	var rest, served list
+	for k := p.pool.waiting.pop(); k != nil; k = p.pool.waiting.pop() {
+		if k.task.Aborted() {
+			served.push(k)
+		} else {
+			rest.push(k)
+		}
+	}
+	p.pool.waiting = rest
+	p.hand(f, served)
+	p.hand(f, p.pool.serve())
+}
