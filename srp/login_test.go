@@ -194,6 +194,26 @@ func TestLoginAtNobody(t *testing.T) {
 	}
 }
 
+// With an address of the IB CM the request is the information unit itself.
+func TestLoginByIBCM(t *testing.T) {
+	w := newWorld(t, worldConfig{})
+	const service = 0x123456789abc
+	listen := &verbs.ListenAttr{Address: verbs.Address{ServiceID: service}, Processor: w.p, Request: w.target.request}
+	var l *verbs.Listener
+	w.drive(func() {
+		l = result(t, func(op *verbs.Op[*verbs.Listener]) { w.target.dev.Listen(op, listen) })
+	})
+	defer w.drive(func() { closeObject(t, l) })
+	cfg := w.config()
+	cfg.Address = verbs.Address{DGID: w.target.dev.Attr().Ports[0].GIDs[0], PKey: 0xffff, ServiceID: service}
+	if _, err := w.tryLogin(cfg); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.target.logins[0]; r.Initiator != initiator || r.Target != targetID || r.MaxITIULen != 276 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // The first channel ends older ones of the nexus, the others join it; a target that allows fewer is served with fewer.
 func TestChannels(t *testing.T) {
 	for name, c := range map[string]struct {

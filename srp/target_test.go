@@ -292,7 +292,11 @@ func (tg *target) close() {
 
 func (tg *target) request(f *dispatch.Frame, l *verbs.Listener, r *verbs.ConnectRequest) {
 	var req srp.LoginReq
-	if err := req.DecodeRDMACM(r.Private()); err != nil {
+	decode := req.DecodeRDMACM
+	if !r.Peer().Src.IsValid() {
+		decode = req.Decode
+	}
+	if err := decode(r.Private()); err != nil {
 		tg.w.t.Errorf("login request: %v", err)
 	}
 	tg.logins = append(tg.logins, req)
