@@ -20,7 +20,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // world is a fabric with an initiator's HCA and a target whose every step the test makes, all on one manual processor:
 // nothing happens unless the test runs it.
 type world struct {
-	t      *testing.T
+	t      testing.TB
+	manual bool
 	p      *dispatch.Processor
 	fabric *soft.Fabric
 	init   *host
@@ -53,11 +54,15 @@ var (
 type worldConfig struct {
 	noWindows bool
 	fault     soft.Fault
-	logins    int // QPs that the target has for logins; 0 means 1
+	logins    int                 // QPs that the target has for logins; 0 means 1
+	processor *dispatch.Processor // of devices and target; nil means a manual one
 }
 
-func newWorld(t *testing.T, wc worldConfig) *world {
-	w := &world{t: t, p: dispatch.NewManual("test"), fabric: soft.New(soft.Config{Fault: wc.fault})}
+func newWorld(t testing.TB, wc worldConfig) *world {
+	w := &world{t: t, p: wc.processor, fabric: soft.New(soft.Config{Fault: wc.fault})}
+	if w.p == nil {
+		w.p, w.manual = dispatch.NewManual("test"), true
+	}
 	w.init = w.newHost("192.0.2.1", wc.noWindows)
 	w.target = newTarget(w, max(1, wc.logins))
 	t.Cleanup(w.close)
@@ -66,6 +71,10 @@ func newWorld(t *testing.T, wc worldConfig) *world {
 
 // drive runs fn, which waits, while the processor runs.
 func (w *world) drive(fn func()) {
+	if !w.manual {
+		fn()
+		return
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -76,6 +85,14 @@ func (w *world) drive(fn func()) {
 
 // at runs fn at Dispatch, and then until nothing is left to do.
 func (w *world) at(fn func(f *dispatch.Frame)) {
+	if !w.manual {
+		done := make(chan struct{})
+		var d dispatch.DPC
+		d.Init(w.p, func(f *dispatch.Frame) { fn(f); close(done) })
+		d.Post()
+		<-done
+		return
+	}
 	var f dispatch.Frame
 	w.p.Raise(&f)
 	fn(&f)
@@ -102,7 +119,7 @@ func (w *world) until(what string, cond func() bool) {
 	}
 }
 
-func result[T any](t *testing.T, start func(op *verbs.Op[T])) T {
+func result[T any](t testing.TB, start func(op *verbs.Op[T])) T {
 	op := new(verbs.Op[T])
 	start(op)
 	v, err := op.Wait(context.Background())
@@ -112,7 +129,7 @@ func result[T any](t *testing.T, start func(op *verbs.Op[T])) T {
 	return v
 }
 
-func closeObject(t *testing.T, o interface{ Close(*verbs.Op[verbs.None]) }) {
+func closeObject(t testing.TB, o interface{ Close(*verbs.Op[verbs.None]) }) {
 	result(t, o.Close)
 }
 
@@ -251,6 +268,15 @@ type end struct {
 	got    [][]byte   // IUs received
 	status []verbs.WC // completions of what was sent
 	accept verbs.Op[verbs.None]
+
+	// echo makes the end answer requests by itself, without allocating: it moves the data of a direct buffer, and says
+	// GOOD.
+	echo  bool
+	cmd   srp.Command
+	rsp   srp.Response
+	wrs   [2]verbs.WR
+	recvs [1]verbs.RecvWR
+	wcs   [16]verbs.WC
 }
 
 func newTarget(w *world, n int) *target {
@@ -328,7 +354,8 @@ func (tg *target) request(f *dispatch.Frame, l *verbs.Listener, r *verbs.Connect
 }
 
 func (e *end) post(f *dispatch.Frame, i uint64) {
-	e.qp.PostRecv(f, []verbs.RecvWR{{ID: i, NumSGE: 1, SGE: [4]verbs.SGE{e.sge(int(i)*endRecvLen, endRecvLen)}}})
+	e.recvs[0] = verbs.RecvWR{ID: i, NumSGE: 1, SGE: [4]verbs.SGE{e.sge(int(i)*endRecvLen, endRecvLen)}}
+	e.qp.PostRecv(f, e.recvs[:])
 }
 
 func (e *end) sge(off, n int) verbs.SGE {
@@ -336,10 +363,11 @@ func (e *end) sge(off, n int) verbs.SGE {
 }
 
 func (e *end) notified(f *dispatch.Frame, cq *verbs.CQ) {
-	var wcs [16]verbs.WC
-	for n := cq.Poll(f, wcs[:]); n > 0; n = cq.Poll(f, wcs[:]) {
-		for _, wc := range wcs[:n] {
-			if wc.Op != verbs.Recv {
+	for n := cq.Poll(f, e.wcs[:]); n > 0; n = cq.Poll(f, e.wcs[:]) {
+		for _, wc := range e.wcs[:n] {
+			if e.echo {
+				e.reply(f, wc)
+			} else if wc.Op != verbs.Recv {
 				e.status = append(e.status, wc)
 			} else if wc.Status == verbs.Success {
 				at := e.off + int(wc.ID)*endRecvLen
@@ -349,6 +377,41 @@ func (e *end) notified(f *dispatch.Frame, cq *verbs.CQ) {
 		}
 	}
 	cq.Arm(f)
+}
+
+// reply is the target's part while echo is on.
+func (e *end) reply(f *dispatch.Frame, wc verbs.WC) {
+	if wc.Op != verbs.Recv || wc.Status != verbs.Success {
+		return
+	}
+	i := int(wc.ID)
+	iu := e.tg.mem[e.off+i*endRecvLen:][:wc.ByteLen]
+	e.cmd.DataIn.Format, e.cmd.DataOut.Format = 0, 0
+	if op, tag, _ := srp.Peek(iu); op == srp.OpTaskManagement {
+		e.cmd.Tag = tag
+	} else if err := e.cmd.Decode(iu, 68); err != nil {
+		e.post(f, wc.ID)
+		return
+	}
+	n := 0
+	rdma := func(op verbs.Opcode, d srp.Desc) {
+		e.wrs[0] = verbs.WR{Op: op, RemoteAddr: d.Addr, Key: d.RKey, NumSGE: 1}
+		at := e.tg.base + dataOff + uint64(e.off/endLen)*(64<<10)
+		e.wrs[0].SGE[0] = verbs.SGE{Addr: at, Length: d.Len, LKey: e.tg.mr.LKey()}
+		n = 1
+	}
+	switch {
+	case e.cmd.DataIn.Format == srp.DataDirect:
+		rdma(verbs.Write, e.cmd.DataIn.Desc)
+	case e.cmd.DataOut.Format == srp.DataDirect:
+		rdma(verbs.Read, e.cmd.DataOut.Desc)
+	}
+	e.rsp = srp.Response{Tag: e.cmd.Tag, RequestLimitDelta: 1}
+	m, _ := e.rsp.Encode(e.tg.mem[e.off+sendOff+i*128:][:128])
+	e.wrs[n] = verbs.WR{Op: verbs.Send, Flags: verbs.Signaled, NumSGE: 1}
+	e.wrs[n].SGE[0] = e.sge(sendOff+i*128, m)
+	e.post(f, wc.ID)
+	e.qp.Post(f, e.wrs[:n+1])
 }
 
 // next returns the oldest IU that the test has not looked at.
@@ -463,7 +526,7 @@ func (w *world) tryStart(c *srp.Channel, r *request) (err error) {
 	return err
 }
 
-func (r *request) ended(t *testing.T, n int, o srp.Outcome) {
+func (r *request) ended(t testing.TB, n int, o srp.Outcome) {
 	t.Helper()
 	if r.done != n || n > 0 && r.Outcome != o {
 		t.Errorf("request ended %d times, with %v; want %d, %v", r.done, r.Outcome, n, o)
