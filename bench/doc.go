@@ -1,0 +1,15 @@
+// Package bench measures the stack: each benchmark of the whole path stands beside one
+// of the bare work, in the same run, so that what is quoted is a ratio.
+//
+// # Levels
+//
+// The load runs as a front end does: Raise, submit, Lower, on one goroutine, with each
+// request started anew from the completion of the one before.
+//
+// # Testing
+//
+//	make bench BENCH=Path
+//
+// The names say operation, size and depth; ns/op is the time a request at that depth,
+// B/op and allocs/op must be 0.
+package bench
