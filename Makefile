@@ -1,7 +1,7 @@
 # The commands of this repository; `make help` lists them.
 
 # Packages with goroutines and shared state: tested a second time under the race detector, with -short.
-RACE   := $(wildcard verbs srp miniport scsi/lun scsi/disk cmd)
+RACE   := $(wildcard verbs srp miniport scsi/lun scsi/disk cmd test/path)
 BENCH  ?= .
 
 .DEFAULT_GOAL := help

@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"math/rand/v2"
-
 	"minisrp/miniport"
 	"minisrp/scsi"
 	"minisrp/verbs/dispatch"
@@ -22,7 +20,7 @@ type Load struct {
 	Blocks    uint64 // of the unit, 512 bytes each
 
 	srbs     []miniport.SRB
-	rnd      *rand.Rand
+	places   sequence
 	frame    dispatch.Frame
 	kick     dispatch.DPC
 	left     int
@@ -34,7 +32,7 @@ type Load struct {
 // Prepare makes depth SRBs, each with memory of its own in the region.
 func (l *Load) Prepare(depth int) {
 	l.srbs = make([]miniport.SRB, depth)
-	l.rnd = rand.New(rand.NewPCG(1, uint64(depth)))
+	l.places = sequence(depth)
 	l.finished = make(chan struct{}, 1)
 	l.kick.Init(l.Processor, l.fill)
 	for i := range l.srbs {
@@ -71,7 +69,7 @@ func (l *Load) start(f *dispatch.Frame, s *miniport.SRB) {
 	l.left--
 	l.out++
 	blocks := uint64(l.Size / 512)
-	rw := scsi.RW{Write: l.Write, LBA: l.rnd.Uint64N(l.Blocks/blocks) * blocks, Blocks: uint32(blocks)}
+	rw := scsi.RW{Write: l.Write, LBA: l.places.next(l.Blocks/blocks) * blocks, Blocks: uint32(blocks)}
 	s.CDBLength = uint8(rw.Put(&s.CDB))
 	l.Unit.Submit(f, s)
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"minisrp/scsi/lun"
@@ -90,12 +89,12 @@ func benchModel(b *testing.B, write bool, size uint32, depth int) {
 		b.Fatal(err)
 	}
 	defer buffers.Close()
-	rnd := rand.New(rand.NewPCG(1, uint64(depth)))
+	places := sequence(depth)
 	blocks := uint64(size / 512)
 	b.SetBytes(int64(size))
 	i := 0
 	for b.Loop() {
-		at := rnd.Uint64N(unitSize/512/blocks) * blocks * 512
+		at := places.next(unitSize/512/blocks) * blocks * 512
 		mine := buffers.Bytes()[i*int(size):][:size]
 		if i++; i == depth {
 			i = 0

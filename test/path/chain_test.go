@@ -3,6 +3,7 @@ package path
 import (
 	"flag"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"minisrp/miniport"
@@ -32,8 +33,12 @@ func TestChain(t *testing.T) {
 	}
 	defer free()
 
+	length := *chainLength
+	if testing.Short() {
+		length = min(length, 20_000)
+	}
 	var stackHigh, stackLow uintptr
-	left, nested := *chainLength, 0
+	left, nested := length, 0
 	finished := make(chan struct{})
 	s := &miniport.SRB{Direction: miniport.DataIn, Length: 4096, Data: []miniport.Segment{{Region: region, Length: 4096}}}
 	u := r.Port.Units()[0]
@@ -70,8 +75,8 @@ func TestChain(t *testing.T) {
 	kick.Post()
 	<-finished
 	runtime.ReadMemStats(&after)
-	if n := after.Mallocs - before.Mallocs; n > uint64(*chainLength)/100+2000 {
-		t.Errorf("%d allocations in %d requests", n, *chainLength)
+	if n := after.Mallocs - before.Mallocs; n > uint64(length)/100+2000 {
+		t.Errorf("%d allocations in %d requests", n, length)
 	}
 	if after.HeapAlloc > before.HeapAlloc+(8<<20) {
 		t.Errorf("the heap grew from %d to %d bytes", before.HeapAlloc, after.HeapAlloc)
@@ -80,7 +85,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("the stack moved by %d bytes", d)
 	}
 	t.Logf("%d requests: %d allocations in the process, heap %d → %d bytes, stack within %d bytes",
-		*chainLength, after.Mallocs-before.Mallocs, before.HeapAlloc, after.HeapAlloc, stackHigh-stackLow)
+		length, after.Mallocs-before.Mallocs, before.HeapAlloc, after.HeapAlloc, stackHigh-stackLow)
 }
 
 // TestNoAllocation holds that a request allocates nothing between Submit and Done, for
@@ -131,20 +136,20 @@ func TestNoAllocation(t *testing.T) {
 				off += 2 * uint64(n) // apart, so that they stay pieces
 			}
 			s.CDBLength = uint8((&scsi.RW{Write: c.write, LBA: 8, Blocks: s.Length / 512}).Put(&s.CDB))
-			done := 0
+			var done atomic.Int64
 			s.Done = func(f *dispatch.Frame, s *miniport.SRB) {
-				if done++; s.Status != miniport.StatusSuccess {
+				if done.Add(1); s.Status != miniport.StatusSuccess {
 					t.Errorf("%s, SCSI %s", s.Status, s.SCSIStatus)
 				}
 			}
 			u := r.Port.Units()[0]
 			var f dispatch.Frame
 			one := func() {
-				before := done
+				before := done.Load()
 				r.Processor.Raise(&f)
 				u.Submit(&f, s)
 				f.Lower()
-				for done == before { // the processor's goroutine had it
+				for done.Load() == before { // the processor's goroutine had it
 					runtime.Gosched()
 				}
 			}
