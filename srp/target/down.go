@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 
+	"minisrp/scsi/lun"
 	"minisrp/srp"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
@@ -200,7 +201,7 @@ func (c *channel) runDisposed(f *dispatch.Frame) {
 	n.remove(c)
 	c.port.forget(f, c)
 	if w := n.waiting; w != nil && n.channels == nil {
-		n.waiting = nil
+		n.waiting, n.scsi = nil, lun.Nexus{} // the old nexus is lost, also to the units
 		w.start(f)
 	}
 }

@@ -59,8 +59,13 @@ type host struct {
 }
 
 func newWorld(t testing.TB, cfg target.Config, fault soft.Fault) *world {
+	return newWorldOf(t, cfg, fault, hostMem)
+}
+
+// newWorldOf is newWorld with a size for the initiator's memory.
+func newWorldOf(t testing.TB, cfg target.Config, fault soft.Fault, mem int) *world {
 	w := &world{t: t, p: dispatch.NewManual("test"), fabric: soft.New(soft.Config{Fault: fault})}
-	w.init = w.newHost("192.0.2.1")
+	w.init = w.newHost("192.0.2.1", mem)
 	w.dev = w.open("192.0.2.2")
 	cfg.Device, cfg.Processor, cfg.ID = w.dev, w.p, portID
 	w.drive(func() {
@@ -84,10 +89,10 @@ func (w *world) open(addr string) *verbs.Device {
 	return verbs.Open(hca, w.p, nil)
 }
 
-func (w *world) newHost(addr string) *host {
+func (w *world) newHost(addr string, mem int) *host {
 	h := &host{dev: w.open(addr)}
 	var err error
-	if h.a, err = arena.New(hostMem); err != nil {
+	if h.a, err = arena.New(mem); err != nil {
 		w.t.Fatal(err)
 	}
 	h.mem = h.a.Bytes()
