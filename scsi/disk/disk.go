@@ -30,6 +30,11 @@ type Port interface {
 	DeregisterRegion(ctx context.Context, r *miniport.Region)
 }
 
+var (
+	_ Unit = (*miniport.Unit)(nil)
+	_ Port = (*miniport.Port)(nil)
+)
+
 // Options are what a disk can be told. The zero value has the defaults.
 type Options struct {
 	// Depth is how many commands the disk has at the unit for each processor, 1 to

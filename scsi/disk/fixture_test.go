@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"runtime"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -56,6 +58,15 @@ type rig struct {
 	region *miniport.Region
 	events chan disk.Event
 	order  []*disk.Request // as they completed
+	limits disk.Options
+}
+
+// limit is how many segments a command can have.
+func (r *rig) limit() int {
+	if r.limits.MaxSegments == 0 {
+		return disk.MaxSegments
+	}
+	return r.limits.MaxSegments
 }
 
 const rigMemory = 2 << 20
@@ -74,6 +85,7 @@ func tryRig(t *testing.T, c disktest.Config, o disk.Options) (*rig, error) {
 	r := &rig{t: t, proc: dispatch.NewManual("test"), events: make(chan disk.Event, 100)}
 	r.unit = disktest.NewUnit(r.proc, c)
 	r.port = disktest.NewPort(r.proc)
+	r.limits = o
 	a, err := arena.New(rigMemory)
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +119,10 @@ func (r *rig) passive(fn func()) {
 func (r *rig) close() {
 	if r.disk == nil {
 		return
+	}
+	r.unit.Hold = false
+	for len(r.unit.Held()) > 0 {
+		r.unit.Finish(r.unit.Held()[0], nil)
 	}
 	var err error
 	r.passive(func() { err = r.disk.Close(context.Background()) })
@@ -180,5 +196,16 @@ func (r *rig) quiet() {
 	case e := <-r.events:
 		r.t.Errorf("event %v", e.Kind)
 	default:
+	}
+}
+
+// until runs the processor until a condition holds, which the worker brings about.
+func (r *rig) until(holds func() bool) {
+	r.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			r.t.Fatal("waited for 10 s")
+		}
+		r.proc.RunUntilIdle()
 	}
 }
