@@ -35,7 +35,10 @@ const companyID = 0x024d53
 
 func newFacts(cfg *Config, info Info) *facts {
 	fc := &facts{info: info, shift: uint(bits.TrailingZeros32(info.BlockSize))}
-	fc.blocks = info.Size >> fc.shift
+	if cfg.Empty {
+		fc.info.Size = 0
+	}
+	fc.blocks = fc.info.Size >> fc.shift
 	per := info.Granularity / info.BlockSize
 	capacity := scsi.Capacity{
 		LastLBA: fc.blocks - 1, BlockSize: info.BlockSize,

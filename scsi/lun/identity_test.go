@@ -127,6 +127,20 @@ func TestReadCapacity(t *testing.T) {
 	}
 }
 
+// A unit without blocks says so as SBC-4 5.20 has it, the address before the first one, and has no block to read.
+func TestEmpty(t *testing.T) {
+	s := newServer()
+	attach(t, s, 0, lun.Config{Store: must(lun.NewNull(1<<20, 512)), Empty: true})
+	x := newInitiator(t, s)
+	x.attentions(0)
+	c := must(scsi.ParseCapacity16(x.do(0, cdb(&scsi.ReadCapacity16{AllocationLength: 32}), nil, 32).good().got))
+	if n, ok := c.Blocks(); ok {
+		t.Errorf("READ CAPACITY(16) says %d blocks", n)
+	}
+	x.do(0, cdb(&scsi.RW{Blocks: 1}), nil, testBlock).check(scsi.KeyIllegalRequest, scsi.ASCLBAOutOfRange)
+	x.do(0, cdb(&scsi.SyncCache{}), nil, 0).good()
+}
+
 func TestModeSense(t *testing.T) {
 	x := inquiryUnit(t)
 	x.attentions(0)

@@ -49,6 +49,7 @@ type Config struct {
 	Revision string // up to 4; empty means "1"
 
 	ReadOnly bool // writes end with WRITE PROTECTED
+	Empty    bool // the capacity is 0, whatever the store has, as that of a disk that was not given its blocks yet
 	Workers  int  // requests that the store works on at once, 1 to MaxWorkers; 0 means DefaultWorkers, or 1 if Mapped
 }
 
