@@ -39,15 +39,15 @@ type Backend interface {
 
 // Info is what a client is told about a disk.
 type Info struct {
-	Size          uint64 // bytes, a multiple of LogicalBlock
-	LogicalBlock  uint32 // bytes, a power of two, 1 to 64 KiB: the unit of addressing
-	PhysicalBlock uint32 // bytes, a power of two; 0: as LogicalBlock
+	Size          uint64 `json:"size"`           // bytes, a multiple of LogicalBlock
+	LogicalBlock  uint32 `json:"logical_block"`  // bytes, a power of two, 1 to 64 KiB: the unit of addressing
+	PhysicalBlock uint32 `json:"physical_block"` // bytes, a power of two; 0: as LogicalBlock
 
-	ReadOnly       bool
-	Rotational     bool
-	CanFUA         bool // writes can be made durable one by one
-	CanUnmap       bool
-	CanWriteZeroes bool
+	ReadOnly       bool `json:"read_only"`
+	Rotational     bool `json:"rotational"`
+	CanFUA         bool `json:"fua"` // writes can be made durable one by one
+	CanUnmap       bool `json:"unmap"`
+	CanWriteZeroes bool `json:"write_zeroes"`
 }
 
 // check tells whether the protocol can express the disk.

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
+
+	"minisrp/scsi/disk"
 )
 
 var (
@@ -58,6 +60,24 @@ var translation = []struct {
 	err error
 	res result
 }{
+	{disk.ErrReadOnly, result{ePERM, "disk is write-protected"}},
+	{disk.ErrReserved, result{ePERM, "disk is reserved by another initiator"}},
+	{disk.ErrNoSpace, result{eNOSPC, "no space left on the disk"}},
+	{disk.ErrRange, result{eINVAL, "beyond the end of the disk"}},
+	{disk.ErrAlignment, result{eINVAL, "not a multiple of the block size"}},
+	{disk.ErrInvalid, result{eINVAL, "disk refused the request"}},
+	{disk.ErrClosed, result{eSHUTDOWN, "disk is being shut down"}},
+	// An unsupported flush is not to be taken for one that is not needed: it is an error like these.
+	{disk.ErrUnsupported, result{eIO, "disk has a cache that cannot be flushed"}},
+	{disk.ErrLostWrites, result{eIO, "disk has lost acknowledged writes"}},
+	{disk.ErrMedium, result{eIO, "medium error"}},
+	{disk.ErrGone, result{eIO, "disk is gone"}},
+	{disk.ErrChanged, result{eIO, "another disk is in its place"}},
+	{disk.ErrNoMedium, result{eIO, "no medium in the drive"}},
+	{disk.ErrNotReady, result{eIO, "disk is not ready"}},
+	{disk.ErrBusy, result{eIO, "disk is busy"}},
+	{disk.ErrTimeout, result{eIO, "disk does not answer"}},
+
 	{unix.EROFS, result{ePERM, "disk is write-protected"}},
 	{unix.EPERM, result{ePERM, "disk does not permit it"}},
 	{unix.ENOSPC, result{eNOSPC, "no space left on the disk"}},

@@ -224,6 +224,8 @@ func TestDiskErrors(t *testing.T) {
 		want uint32
 	}{
 		{unix.EIO, 5}, {unix.ENOSPC, 28}, {unix.EROFS, 1}, {unix.EINVAL, 22},
+		{disk.ErrNoSpace, 28}, {disk.ErrReadOnly, 1}, {disk.ErrRange, 22}, {disk.ErrClosed, 108},
+		{disk.ErrUnsupported, 5}, {disk.ErrLostWrites, 5}, {fmt.Errorf("wrapped: %w", disk.ErrMedium), 5},
 		{fmt.Errorf("wrapped: %w", unix.ENOMEM), 12}, {fmt.Errorf("anything"), 5}, {unix.ESHUTDOWN, 108},
 	} {
 		each(t, func(t *testing.T, opts ...nbdtest.Option) {
