@@ -1,0 +1,118 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"minisrp/cmd/exitcode"
+)
+
+// maxAnswer bounds an answer, in bytes: a unit takes about 1 KiB of it.
+const maxAnswer = 64 << 20
+
+// Client asks a daemon.
+type Client struct {
+	path string
+	http http.Client
+}
+
+// NewClient makes a client of the daemon whose control socket is at path.
+func NewClient(path string) *Client {
+	c := &Client{path: path}
+	c.http = http.Client{
+		Timeout: 2 * answerTime,
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				d := net.Dialer{Timeout: 5 * time.Second}
+				return d.DialContext(ctx, "unix", path)
+			},
+		},
+	}
+	return c
+}
+
+// Daemon says who serves.
+func (c *Client) Daemon(ctx context.Context) (*Daemon, error) { return get[Daemon](ctx, c, "daemon") }
+
+// Targets lists the target ports.
+func (c *Client) Targets(ctx context.Context) (*Targets, error) {
+	return get[Targets](ctx, c, "targets")
+}
+
+// Units lists the logical units.
+func (c *Client) Units(ctx context.Context) (*Units, error) { return get[Units](ctx, c, "units") }
+
+// Counters returns what has been counted.
+func (c *Client) Counters(ctx context.Context) (*Counters, error) {
+	return get[Counters](ctx, c, "counters")
+}
+
+// get asks for one thing.
+func get[T any](ctx context.Context, c *Client, what string) (*T, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://srpd/v1/"+what, nil)
+	if err != nil {
+		return nil, err
+	}
+	rsp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	defer rsp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(rsp.Body, maxAnswer))
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	if rsp.StatusCode != http.StatusOK {
+		return nil, c.refused(rsp.StatusCode, what, b)
+	}
+	var head struct {
+		Version int `json:"version"`
+	}
+	v := new(T)
+	if err := errors.Join(json.Unmarshal(b, &head), json.Unmarshal(b, v)); err != nil {
+		return nil, fmt.Errorf("control socket %s: the answer is not what a daemon says: %w", c.path, err)
+	}
+	if head.Version != Version {
+		return nil, fmt.Errorf("control socket %s: the daemon speaks format %d, and this program %d: use the srpctl that came with it",
+			c.path, head.Version, Version)
+	}
+	return v, nil
+}
+
+// unreachable says why nobody has answered.
+func (c *Client) unreachable(err error) error {
+	const start = "start one with: srpd run --embedded; or name its control socket with --socket"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return exitcode.With(exitcode.NoDaemon, fmt.Errorf("no daemon: there is no control socket %s", c.path), start)
+	case errors.Is(err, unix.ECONNREFUSED):
+		return exitcode.With(exitcode.NoDaemon, fmt.Errorf("no daemon listens on the control socket %s; one that was killed has left it", c.path), start)
+	case errors.Is(err, fs.ErrPermission):
+		return exitcode.With(exitcode.Denied, fmt.Errorf("control socket %s: %w", c.path, fs.ErrPermission), "ask as the daemon's user, or as root")
+	}
+	return exitcode.With(exitcode.NoDaemon, fmt.Errorf("control socket %s: %w", c.path, err), "")
+}
+
+// refused makes an error of an answer that is one.
+func (c *Client) refused(status int, what string, b []byte) error {
+	e := Error{Error: http.StatusText(status)}
+	_ = json.Unmarshal(b, &e) // what is not an Error says no more than the status
+	err := fmt.Errorf("control socket %s: %s: %s", c.path, what, e.Error)
+	switch status {
+	case http.StatusForbidden:
+		return exitcode.With(exitcode.Denied, err, "ask as the daemon's user, or as root")
+	case http.StatusNotFound:
+		return exitcode.With(exitcode.NotFound, err, "the daemon is of another version: use the srpctl that came with it")
+	}
+	return err
+}

@@ -1,0 +1,196 @@
+package control_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"minisrp/cmd/control"
+	"minisrp/cmd/control/controltest"
+	"minisrp/cmd/exitcode"
+	"minisrp/cmd/srpd/socket"
+)
+
+func TestMain(m *testing.M) {
+	// After a request that it could not read, net/http lingers for half a second.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// serve serves a source and returns the socket.
+func serve(t *testing.T, s control.Source) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "c")
+	l, err := socket.ListenUnix(path, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := control.NewServer(s, quiet)
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	t.Cleanup(func() {
+		if err := srv.Shutdown(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return path
+}
+
+// What goes in on one side comes out on the other, and its JSON does not change by accident: scripts read it.
+func TestFormat(t *testing.T) {
+	src := controltest.Full()
+	c := control.NewClient(serve(t, src))
+	for name, call := range map[string]struct {
+		want any
+		get  func() (any, error)
+	}{
+		"daemon":   {&src.D, func() (any, error) { return c.Daemon(t.Context()) }},
+		"targets":  {&src.T, func() (any, error) { return c.Targets(t.Context()) }},
+		"units":    {&src.U, func() (any, error) { return c.Units(t.Context()) }},
+		"counters": {&src.C, func() (any, error) { return c.Counters(t.Context()) }},
+	} {
+		got, err := call.get()
+		if err != nil || !reflect.DeepEqual(got, call.want) {
+			t.Errorf("%s: %v\n%+v\n%+v", name, err, got, call.want)
+		}
+		b, _ := json.MarshalIndent(call.want, "", "  ")
+		golden := filepath.Join("testdata", name+".json")
+		if *update {
+			if err := os.WriteFile(golden, append(b, '\n'), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if old, err := os.ReadFile(golden); err != nil || strings.TrimSpace(string(old)) != string(b) {
+			t.Errorf("%s is not what %s says (%v); a field that changes its meaning or goes needs a new Version", name, golden, err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	dir := t.TempDir()
+	src := controltest.Full()
+	src.Err = errors.New("the source is dry")
+	if _, err := control.NewClient(serve(t, src)).Units(t.Context()); err == nil || !strings.Contains(err.Error(), "the source is dry") ||
+		exitcode.Of(err) != exitcode.Failure {
+		t.Errorf("a failing source: %v", err)
+	}
+	if _, err := control.NewClient(filepath.Join(dir, "none")).Units(t.Context()); exitcode.Of(err) != exitcode.NoDaemon {
+		t.Errorf("no socket: %v", err)
+	}
+	left := filepath.Join(dir, "left")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: left, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	_ = l.Close()
+	if _, err := control.NewClient(left).Units(t.Context()); exitcode.Of(err) != exitcode.NoDaemon || !strings.Contains(err.Error(), left) {
+		t.Errorf("a socket that was left behind: %v", err)
+	}
+}
+
+// Answers that no daemon of this version gives.
+func TestStrangeAnswers(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		body   string
+		code   exitcode.Code
+		text   string
+	}{
+		{200, `{"version": 2, "units": []}`, exitcode.Failure, "format 2"},
+		{200, `{"units": []}`, exitcode.Failure, "format 0"},
+		{200, `hello`, exitcode.Failure, "not what a daemon says"},
+		{200, `{"version": 1, "units": 7}`, exitcode.Failure, "not what a daemon says"},
+		{404, `nothing`, exitcode.NotFound, "Not Found"},
+		{403, `{"version":1,"error":"no"}`, exitcode.Denied, "no"},
+		{500, ``, exitcode.Failure, "Internal Server Error"},
+	} {
+		path := filepath.Join(t.TempDir(), "c")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+		})}
+		done := make(chan error)
+		go func() { done <- srv.Serve(l) }()
+		_, err = control.NewClient(path).Units(t.Context())
+		if exitcode.Of(err) != c.code || err == nil || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%d %s: %v", c.status, c.body, err)
+		}
+		_ = srv.Close()
+		<-done
+	}
+}
+
+// What a server answers to what is not in the format.
+func TestBadRequests(t *testing.T) {
+	path := serve(t, controltest.Full())
+	for request, want := range map[string]string{
+		"GET /v1/nothing HTTP/1.0\r\n\r\n":                                         "404",
+		"GET /v2/units HTTP/1.0\r\n\r\n":                                           "404",
+		"POST /v1/units HTTP/1.0\r\nContent-Length: 0\r\n\r\n":                     "404",
+		"GET /v1/../v1/units HTTP/1.0\r\n\r\n":                                     "30",
+		"rubbish\r\n\r\n":                                                          "400",
+		"GET /v1/units HTTP/1.0\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n": "431",
+	} {
+		nc, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.WriteString(nc, request) }()
+		b := make([]byte, 12)
+		n, _ := io.ReadFull(nc, b)
+		_ = nc.Close()
+		if got := strings.TrimPrefix(string(b[:n]), "HTTP/1.0 "); !strings.HasPrefix(strings.TrimPrefix(got, "HTTP/1.1 "), want) {
+			t.Errorf("%.30q: %q, want %s", request, got, want)
+		}
+	}
+}
+
+// Another user is not answered, though the socket lets everybody connect.
+func TestOtherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to be somebody else")
+	}
+	path := serve(t, controltest.Full())
+	for p, mode := range map[string]os.FileMode{path: 0o666, filepath.Dir(path): 0o755, filepath.Dir(filepath.Dir(path)): 0o755} {
+		if err := os.Chmod(p, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Linux has credentials for each thread. Connecting does not leave this one, and it ends with the test.
+	got := make(chan string)
+	go func() {
+		lockThread()
+		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, 0, 65534, 0); e != 0 {
+			got <- e.Error()
+			return
+		}
+		got <- ask(path)
+	}()
+	// The server runs as root, so a user that is not root is another.
+	if s := <-got; !strings.Contains(s, "403") || !strings.Contains(s, "own user and root") {
+		t.Errorf("another user gets %q", s)
+	}
+}
