@@ -1,0 +1,260 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"minisrp/cmd/control"
+	"minisrp/cmd/exitcode"
+	"minisrp/cmd/srpd/embedded"
+	"minisrp/cmd/srpd/nbd"
+	"minisrp/cmd/srpd/socket"
+	"minisrp/cmd/srpd/state"
+	"minisrp/miniport"
+	"minisrp/verbs"
+	"minisrp/verbs/dispatch"
+	"minisrp/verbs/soft"
+)
+
+// Daemon is a running daemon.
+//
+// Ownership: made by Start, ended by Stop of the same caller. What Start has set is not changed afterwards.
+type Daemon struct {
+	cfg     Config
+	log     *slog.Logger
+	started time.Time
+
+	state      *state.Store
+	identity   state.Identity
+	processors []*dispatch.Processor
+	fabric     *soft.Fabric
+	device     *verbs.Device // the initiator's
+	embedded   *embedded.Target
+	port       *miniport.Port
+	adapter    *miniport.Adapter
+	srp        *miniport.SRP
+	logins     []*login
+	units      []*unit
+	nbd        *nbd.Server
+	listeners  []net.Listener // of nbd
+
+	serving sync.WaitGroup
+	failed  chan error // capacity for every listener
+
+	parts []part // started, in order
+}
+
+// part is something that has been started, and how it is ended.
+type part struct {
+	name string
+	stop func(context.Context) error
+}
+
+// onStop puts how a part is ended on the stack.
+func (d *Daemon) onStop(name string, stop func(context.Context) error) {
+	d.parts = append(d.parts, part{name, stop})
+}
+
+// Start starts a daemon; when it returns, clients are served. The errors have exit codes.
+func Start(ctx context.Context, cfg Config) (*Daemon, error) {
+	if err := cfg.settle(); err != nil {
+		return nil, err
+	}
+	d := &Daemon{cfg: cfg, log: cfg.Log, started: time.Now(), failed: make(chan error, 3)}
+	if err := d.start(ctx); err != nil {
+		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if serr := d.takeApart(over); serr != nil {
+			d.log.Error("not everything that was started could be ended", keyError, serr)
+		}
+		return nil, explain(err)
+	}
+	return d, nil
+}
+
+// start starts the parts, each when what it needs is there.
+func (d *Daemon) start(ctx context.Context) (err error) {
+	if d.logins, err = parseTargets(&d.cfg); err != nil {
+		return err
+	}
+	protect, err := protection(&d.cfg, d.logins)
+	if err != nil {
+		return err
+	}
+	faults, err := embedded.ParseFaults(d.cfg.Faults, d.cfg.Units)
+	if err != nil {
+		return fmt.Errorf("--embedded-fault: %w", err)
+	}
+	// First what others may have, so that nothing is touched in vain.
+	ctl, err := d.listen(ctx)
+	if err != nil {
+		return err
+	}
+	if d.state, err = state.Open(d.cfg.StateDir, state.Options{Log: d.log}); err != nil {
+		return err
+	}
+	d.onStop("state", func(context.Context) error { return d.state.Close() })
+	if d.identity, err = d.state.Identity(ctx); err != nil {
+		return err
+	}
+	if err := d.startFabric(ctx, faults); err != nil {
+		return err
+	}
+	d.port, err = miniport.New(miniport.Config{Processors: d.processors, Log: d.log})
+	if err != nil {
+		return err
+	}
+	d.onStop("port", d.port.Close)
+	d.srp = miniport.NewSRP(miniport.SRPConfig{Device: d.device, Protect: protect})
+	if d.adapter, err = d.port.AddAdapter(ctx, adapterName, d.srp); err != nil {
+		return err
+	}
+	if err := d.startLogins(ctx); err != nil {
+		return err
+	}
+	if d.nbd, err = nbd.NewServer(nbd.Config{Log: d.log}); err != nil {
+		return err
+	}
+	if err := d.openDisks(ctx); err != nil {
+		return err
+	}
+	d.serve(ctl)
+	return ctx.Err()
+}
+
+// listen takes the sockets. It returns the control socket's listener, which is not served yet, as the others are not.
+func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
+	take := func(l net.Listener) {
+		d.onStop("socket "+l.Addr().String(), func(context.Context) error {
+			if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			return nil
+		})
+	}
+	for _, path := range []string{d.cfg.Socket, d.cfg.Control} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, fmt.Errorf("socket %s: %w", path, err)
+		}
+	}
+	ctl, err := socket.ListenUnix(d.cfg.Control, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	take(ctl)
+	l, err := socket.ListenUnix(d.cfg.Socket, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	take(l)
+	d.listeners = append(d.listeners, l)
+	if d.cfg.TCP != "" {
+		l, err := socket.ListenTCP(d.cfg.TCP)
+		if err != nil {
+			return nil, err
+		}
+		take(l)
+		d.listeners = append(d.listeners, l)
+	}
+	return ctl, ctx.Err()
+}
+
+// startFabric starts the processors, the fabric, and what is plugged into it.
+func (d *Daemon) startFabric(ctx context.Context, faults embedded.Faults) error {
+	for i := range channels(&d.cfg, d.logins) {
+		p := dispatch.New(fmt.Sprintf("srp%d", i))
+		d.processors = append(d.processors, p)
+		d.onStop("processor "+p.Name(), func(context.Context) error { p.Close(); return nil })
+	}
+	d.fabric = soft.New(soft.Config{})
+	hca, err := d.fabric.Plug(soft.HCAConfig{
+		Name: adapterName, GUID: verbs.GUID(d.identity.InitiatorGUID), Addr: initiatorAddr, CompletionVectors: len(d.processors),
+	})
+	if err != nil {
+		return err
+	}
+	d.device = verbs.Open(hca, d.processors[0], nil)
+	d.onStop("HCA "+adapterName, d.device.Close)
+	if !d.cfg.Embedded {
+		return nil
+	}
+	cfg := embedded.Config{
+		Fabric: d.fabric, Processor: d.processors[0], Addr: embeddedAddr,
+		IDExt: uint64(d.identity.TargetExt), GUID: verbs.GUID(d.identity.TargetGUID),
+		Store: d.cfg.Store, Size: d.cfg.Size, Dir: d.cfg.StateDir, Faults: faults, Log: d.log,
+	}
+	for n := range d.cfg.Units {
+		serial, err := d.state.UnitSerial(ctx, n)
+		if err != nil {
+			return err
+		}
+		cfg.Serials = append(cfg.Serials, serial)
+	}
+	if d.embedded, err = embedded.Start(ctx, cfg); err != nil {
+		return err
+	}
+	d.onStop("embedded target", d.embedded.Close)
+	return nil
+}
+
+// serve starts the goroutines that serve clients.
+func (d *Daemon) serve(ctl net.Listener) {
+	d.onStop("NBD server", d.nbd.Shutdown)
+	for _, l := range d.listeners {
+		d.startServing("NBD on "+l.Addr().String(), func() error { return d.nbd.Serve(l) })
+	}
+	c := control.NewServer(&status{d}, d.log)
+	d.onStop("control socket", c.Shutdown)
+	d.startServing("control on "+ctl.Addr().String(), func() error { return c.Serve(ctl) })
+}
+
+// startServing starts a goroutine that Stop waits for.
+func (d *Daemon) startServing(what string, fn func() error) {
+	d.serving.Go(func() {
+		if err := fn(); err != nil {
+			d.failed <- fmt.Errorf("%s: %w", what, err)
+		}
+	})
+}
+
+// Failed tells when a listener has failed: nobody can connect to it any more. Those who are connected are served on.
+func (d *Daemon) Failed() <-chan error { return d.failed }
+
+// Processors returns how many processors run.
+func (d *Daemon) Processors() int { return len(d.processors) }
+
+// Stop ends the daemon. When ctx ends first, or a part cannot be ended, what is left goes with the process, and the
+// error, whose exit code is exitcode.Unclean, says what it was.
+func (d *Daemon) Stop(ctx context.Context) error {
+	err := d.takeApart(ctx)
+	if err != nil {
+		return exitcode.With(exitcode.Unclean, err, "what was flushed before is safe; check what was written after that")
+	}
+	return nil
+}
+
+// takeApart ends the parts, last started first. An error of one does not keep the others from being ended, unless it
+// is that there is no time left.
+func (d *Daemon) takeApart(ctx context.Context) error {
+	var errs []error
+	for len(d.parts) > 0 {
+		p := d.parts[len(d.parts)-1]
+		d.parts = d.parts[:len(d.parts)-1]
+		d.log.Debug("ending", keyPart, p.name)
+		if err := p.stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("ending %s: %w", p.name, err))
+			if ctx.Err() != nil {
+				return errors.Join(errs...)
+			}
+		}
+	}
+	d.serving.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,99 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"minisrp/cmd/exitcode"
+	"minisrp/cmd/srpd/export"
+	"minisrp/cmd/srpd/nbd"
+	"minisrp/miniport"
+	"minisrp/scsi/disk"
+	"minisrp/srp"
+)
+
+// unit is a logical unit and what was made of it.
+type unit struct {
+	unit  *miniport.Unit
+	name  string     // stable
+	disk  *disk.Disk // nil if it is none
+	err   error      // why
+	names []string   // of its exports
+}
+
+// openDisks makes disks of the units, names them, and exports them. A unit that cannot be used is an error only when
+// it was asked for by --lun, or when there is no other.
+func (d *Daemon) openDisks(ctx context.Context) error {
+	all, err := d.scan(ctx)
+	if err != nil {
+		return err
+	}
+	if all, err = d.chosen(all); err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return exitcode.With(exitcode.NotFound, errNoUnits, "give the target a unit, or this initiator access to one")
+	}
+	var errs []error
+	for _, mu := range all {
+		u := &unit{unit: mu}
+		d.units = append(d.units, u)
+		if u.name, err = d.state.Bind(ctx, mu.ID()); err != nil {
+			return err
+		}
+		if err := d.openDisk(ctx, u); err != nil {
+			u.err = fmt.Errorf("unit %s, %s: %w", u.name, mu.ID(), err)
+			if errs = append(errs, u.err); len(d.cfg.LUNs) > 0 || ctx.Err() != nil {
+				return u.err
+			}
+			d.log.Error("unit is not served", keyUnit, u.name, keyIdentity, string(mu.ID()), keyError, err)
+		}
+	}
+	if len(errs) == len(all) {
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+// openDisk opens one unit and exports it.
+func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
+	o := disk.Options{Log: d.log, MaxTransfer: disk.DefaultMaxTransfer, MaxSegments: disk.MaxSegments}
+	depth := miniport.DefaultDepth
+	for _, p := range u.unit.Paths() {
+		if i := slices.IndexFunc(d.logins, func(l *login) bool { return l.target == p.Target() }); i >= 0 {
+			t := d.logins[i].options
+			if t.MaxSectors.Given {
+				o.MaxTransfer = uint32(min(uint64(o.MaxTransfer), uint64(t.Sectors())*512))
+			}
+			depth = t.CommandsPerLUN.Or(t.QueueSize.Or(d.cfg.QueueSize))
+		}
+		if info := p.Target().Info(); info != nil {
+			o.MaxTransfer = min(o.MaxTransfer, info.MaxTransfer)
+			o.MaxSegments = min(o.MaxSegments, info.MaxSegments)
+		}
+	}
+	u.unit.SetDepth(min(depth, srp.MaxQueueSize))
+	opened, err := disk.Open(ctx, u.unit, d.port, o)
+	if err != nil {
+		return err
+	}
+	u.disk = opened
+	d.onStop("disk "+u.name, opened.Close)
+	info := opened.Info()
+	backend := export.New(opened, d.port)
+	about := fmt.Sprintf("%s %s %s, %s", info.Vendor, info.Product, info.Revision, u.unit.ID())
+	for _, name := range []string{u.name, string(u.unit.ID())} {
+		if slices.Contains(u.names, name) {
+			continue
+		}
+		x := nbd.Export{Name: name, Description: about, ReadOnly: d.cfg.ReadOnly, Backend: backend}
+		if err := d.nbd.Add(x); err != nil {
+			return err
+		}
+		u.names = append(u.names, name)
+	}
+	d.log.Info("disk exported", keyExport, u.name, keyIdentity, string(u.unit.ID()), keySize, info.Size)
+	return nil
+}

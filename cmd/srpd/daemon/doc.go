@@ -1,0 +1,37 @@
+// Package daemon puts the parts of srpd together, and takes them apart in order. It must not do any part's work: it
+// knows which parts there are, what each needs of the others, and what its errors mean to the user.
+//
+//	sockets → state → processors → fabric, capture → embedded target → port, adapter → logins → scan → disks
+//	                                                                      → NBD exports → control socket → ready
+//
+// # Ownership
+//
+// A Daemon is made by Start and ended by Stop of the same caller. Each part that was started has put how it is ended
+// on a stack; Stop, or a Start that fails, takes them off from the top. Goroutines of its own are the ones that serve
+// a listener; Stop waits for them.
+//
+// # Levels
+//
+// Passive, but for asking processors for their counters.
+//
+// # State machine
+//
+//	starting  everything is up        running, Start returns
+//	starting  an error, or ctx ends   taken apart, Start returns the error
+//	running   Stop                    stopping
+//	running   a listener fails        running; Failed tells
+//	stopping  all parts have ended    ended
+//	stopping  ctx ends                ended as it stands: what is left goes with the process
+//
+// Stopping: no client is read from any more, what is in flight completes and is answered, disks are flushed, the
+// sessions log out, the embedded target flushes and closes its stores, the state is closed.
+//
+// # Errors
+//
+// Start's and Stop's errors have exit codes (package exitcode); the table is in errors.go.
+//
+// # Testing
+//
+// Package cmd/srpd tests the program itself, as users start it. The tests here are of what cannot be seen from there:
+// that nothing is left behind in the process, and the table of errors.
+package daemon

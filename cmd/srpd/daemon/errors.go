@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"errors"
+	"io/fs"
+
+	"minisrp/cmd/exitcode"
+	"minisrp/cmd/srpd/embedded"
+	"minisrp/cmd/srpd/hold"
+	"minisrp/cmd/srpd/state"
+	"minisrp/miniport"
+	"minisrp/scsi/disk"
+	"minisrp/scsi/lun"
+	"minisrp/srp"
+	"minisrp/verbs"
+)
+
+// meanings is the one table from errors of the parts to exit codes. The first line that matches counts.
+var meanings = []struct {
+	err    error
+	code   exitcode.Code
+	advice string
+}{
+	{hold.ErrInUse, exitcode.InUse, "end that process, or choose others with --state-dir, --socket, --control and --tcp"},
+	{lun.ErrInUse, exitcode.InUse, "end the process that has the file, or choose another directory with --state-dir"},
+
+	{srp.ErrInvalidConfig, exitcode.Usage, ""},
+	{miniport.ErrDuplicate, exitcode.Usage, "give each --target once, or initiator_ext= another value for a second path"},
+	{embedded.ErrFault, exitcode.Usage, ""},
+	{embedded.ErrMemory, exitcode.Usage, "ask for less with --size and --luns, or take --store file"},
+	{lun.ErrGeometry, exitcode.Usage, "give --size the size that the file has, leave it out, or choose another directory with --state-dir"},
+	{lun.ErrNotFile, exitcode.Usage, "move what is there away, or choose another directory with --state-dir"},
+	{fs.ErrExist, exitcode.Usage, "choose another path with --socket or --control"},
+
+	{disk.ErrNoUnit, exitcode.NotFound, ""},
+	{miniport.ErrNoUnit, exitcode.NotFound, ""},
+	{disk.ErrNoCapacity, exitcode.Unusable, "give the unit a capacity at the target, or leave it out with --lun"},
+	{disk.ErrNotDisk, exitcode.Unusable, "leave it out with --lun"},
+	{disk.ErrNoMedium, exitcode.Unusable, "load a medium, or leave it out with --lun"},
+	{disk.ErrBlockSize, exitcode.Unusable, "leave it out with --lun"},
+	{disk.ErrNotReady, exitcode.Unusable, "try again when the target says that it is ready"},
+	{disk.ErrReserved, exitcode.Unusable, "release it at the initiator that has it"},
+	{disk.ErrMedium, exitcode.Unusable, ""},
+
+	{verbs.ErrNoRoute, exitcode.Unreachable, "compare the address with the target's"},
+	{verbs.ErrTimeout, exitcode.Unreachable, "see whether the target is up and can be reached"},
+	{srp.ErrLoginResponse, exitcode.Unreachable, "the target is at fault"},
+
+	{fs.ErrPermission, exitcode.Denied, "start srpd as a user who may, or choose other paths"},
+}
+
+// explain gives an error its exit code and advice; nil stays nil.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e := (*state.DatabaseError)(nil); errors.As(err, &e) {
+		return exitcode.With(exitcode.State, err, e.Advice())
+	}
+	if e := (*srp.OptionError)(nil); errors.As(err, &e) {
+		return exitcode.With(exitcode.Usage, err, "")
+	}
+	if e := (*srp.RejectError)(nil); errors.As(err, &e) {
+		if e.Reason == 0 && e.CM == verbs.RejectInvalidServe {
+			return exitcode.With(exitcode.Unreachable, err, e.Advice())
+		}
+		return exitcode.With(exitcode.Rejected, err, e.Advice())
+	}
+	for _, m := range meanings {
+		if errors.Is(err, m.err) {
+			return exitcode.With(m.code, err, m.advice)
+		}
+	}
+	return err
+}

@@ -1,0 +1,30 @@
+package daemon
+
+import (
+	"minisrp/cmd/control"
+	"minisrp/cmd/srpd/nbd"
+)
+
+// Exports returns what is served, in the order of the units, the stable name of each before its aliases.
+func (d *Daemon) Exports() []control.Export {
+	all := []control.Export{}
+	for _, u := range d.units {
+		for _, name := range u.names {
+			x := control.Export{Name: name, Unit: string(u.unit.ID()), ReadOnly: d.cfg.ReadOnly || u.disk.Info().ReadOnly}
+			for _, l := range d.listeners {
+				x.URIs = append(x.URIs, nbd.URI(l.Addr(), name))
+			}
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// Units returns a line's worth about each unit that is served.
+func (d *Daemon) Units() []control.Unit {
+	all := []control.Unit{}
+	for _, u := range d.units {
+		all = append(all, describe(u))
+	}
+	return all
+}

@@ -1,0 +1,14 @@
+package daemon
+
+// Keys of log records.
+const (
+	keyAddress  = "address"
+	keyError    = "error"
+	keyExport   = "export"
+	keyIdentity = "identity"
+	keyPart     = "part"
+	keyPath     = "path"
+	keySize     = "size"
+	keyTarget   = "target"
+	keyUnit     = "unit"
+)

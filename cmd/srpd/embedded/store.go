@@ -1,0 +1,109 @@
+package embedded
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"minisrp/scsi/lun"
+)
+
+// Kind is a kind of store.
+type Kind string
+
+// The kinds.
+const (
+	File Kind = "file"
+	RAM  Kind = "ram"
+	Null Kind = "null"
+)
+
+// Kinds lists them, the default first.
+var Kinds = []Kind{File, RAM, Null}
+
+// blockSize is the logical block of all units, in bytes: what every client takes.
+const blockSize = 512
+
+// DefaultSize is the size of a new unit of a kind, in bytes. A file is sparse; memory is not.
+func DefaultSize(k Kind) uint64 {
+	if k == RAM {
+		return 256 << 20
+	}
+	return 8 << 30
+}
+
+// StoreError says which unit's store cannot be had, and why.
+type StoreError struct {
+	LUN  int
+	Path string // of a file store
+	Err  error
+}
+
+func (e *StoreError) Error() string {
+	s := fmt.Sprintf("embedded target, LUN %d", e.LUN)
+	if e.Path != "" {
+		s += ", " + e.Path
+	}
+	return s + ": " + e.Err.Error()
+}
+
+func (e *StoreError) Unwrap() error { return e.Err }
+
+// ErrMemory says that ram stores would take more memory than there is. The user asks for less.
+var ErrMemory = errors.New("not enough memory")
+
+// openStore opens the store of unit n. A size of 0 takes a file as it is, and the default for what is new.
+func openStore(cfg *Config, n int) (lun.Store, error) {
+	var s lun.Store
+	var err error
+	path := ""
+	size := cfg.Size
+	switch cfg.Store {
+	case File:
+		path = filepath.Join(cfg.Dir, fmt.Sprintf("disk%d.img", n))
+		if st, serr := os.Stat(path); size == 0 && (errors.Is(serr, fs.ErrNotExist) || serr == nil && st.Size() == 0) {
+			size = DefaultSize(File)
+		}
+		s, err = lun.OpenFile(path, lun.FileOptions{Size: size, BlockSize: blockSize})
+	case RAM:
+		if size == 0 {
+			size = DefaultSize(RAM)
+		}
+		if free := available(); free > 0 && size > free {
+			return nil, &StoreError{LUN: n, Err: fmt.Errorf("%w: a ram store of %d MiB, and %d MiB are available", ErrMemory, size>>20, free>>20)}
+		}
+		s, err = lun.NewRAM(size, blockSize)
+	case Null:
+		if size == 0 {
+			size = DefaultSize(Null)
+		}
+		s, err = lun.NewNull(size, blockSize)
+	default:
+		err = fmt.Errorf("no store of kind %q: %w", cfg.Store, lun.ErrConfig)
+	}
+	if err != nil {
+		return nil, &StoreError{LUN: n, Path: path, Err: err}
+	}
+	return s, nil
+}
+
+// available returns the bytes of memory that can be taken without swapping, or 0 if the kernel does not say.
+func available() uint64 {
+	f, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if rest, ok := strings.CutPrefix(lines.Text(), "MemAvailable:"); ok {
+			kib, _ := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(rest, "kB")), 10, 53)
+			return kib << 10
+		}
+	}
+	return 0
+}

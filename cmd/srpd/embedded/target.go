@@ -1,0 +1,129 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+
+	"minisrp/scsi/lun"
+	"minisrp/srp"
+	"minisrp/srp/target"
+	"minisrp/verbs"
+	"minisrp/verbs/dispatch"
+	"minisrp/verbs/soft"
+)
+
+// Config is what a target is made of.
+type Config struct {
+	Fabric    *soft.Fabric
+	Processor *dispatch.Processor
+	Addr      netip.AddrPort // on the fabric
+	IDExt     uint64         // id_ext
+	GUID      verbs.GUID     // of the HCA; ioc_guid and, for the IB CM, service_id
+
+	Serials []string // of the units, by LUN: as many as there shall be units
+	Store   Kind
+	Size    uint64 // of each unit, in bytes; 0: as it is, or the default
+	Dir     string // for file stores
+
+	Faults Faults
+	Log    *slog.Logger
+}
+
+// Target is a running target.
+//
+// Ownership: made by Start, ended by Close of the same caller.
+type Target struct {
+	// Fixed after construction.
+	cfg    Config
+	device *verbs.Device
+	port   *target.Port
+	units  []*lun.Unit
+}
+
+// Start makes the target and its units, and listens. Errors: *StoreError, those of the target.
+func Start(ctx context.Context, cfg Config) (*Target, error) {
+	t := &Target{cfg: cfg}
+	if err := t.start(ctx); err != nil {
+		return nil, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
+	}
+	return t, nil
+}
+
+func (t *Target) start(ctx context.Context) error {
+	cfg := &t.cfg
+	for n, serial := range cfg.Serials {
+		s, err := openStore(cfg, n)
+		if err != nil {
+			return err
+		}
+		u, err := lun.NewUnit(cfg.Processor, lun.Config{Store: s, Serial: serial, Empty: slices.Contains(cfg.Faults.Empty, n)})
+		if err != nil {
+			return errors.Join(err, s.Close(ctx))
+		}
+		t.units = append(t.units, u)
+	}
+	hca, err := cfg.Fabric.Plug(soft.HCAConfig{Name: "target0", GUID: cfg.GUID, Addr: cfg.Addr.Addr()})
+	if err != nil {
+		return err
+	}
+	t.device = verbs.Open(hca, cfg.Processor, nil)
+	pc := target.Config{Device: t.device, Processor: cfg.Processor, ID: t.ID(), Log: cfg.Log}
+	if reason := cfg.Faults.Reject; reason != 0 {
+		pc.Allow = func(srp.PortID, verbs.Address) srp.RejectReason { return reason }
+	}
+	if t.port, err = target.New(ctx, pc); err != nil {
+		return err
+	}
+	for n, u := range t.units {
+		if err := t.port.Attach(ctx, n, u); err != nil {
+			return err
+		}
+	}
+	if cfg.Faults.Disabled {
+		t.port.SetEnabled(false)
+	}
+	for _, at := range []verbs.Address{{Dst: cfg.Addr}, {ServiceID: uint64(cfg.GUID)}} {
+		if err := t.port.Listen(ctx, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ID returns the target port identifier.
+func (t *Target) ID() srp.PortID { return srp.IOClassR16a.PortID(t.cfg.IDExt, uint64(t.cfg.GUID)) }
+
+// LoginString returns how to log in, as ib_srp's add_target takes it.
+func (t *Target) LoginString() string {
+	return fmt.Sprintf("id_ext=%016x,ioc_guid=%016x,dest=%s", t.cfg.IDExt, uint64(t.cfg.GUID), t.cfg.Addr)
+}
+
+// Device returns the target's HCA.
+func (t *Target) Device() *verbs.Device { return t.device }
+
+// Sessions returns who is logged in.
+func (t *Target) Sessions(ctx context.Context) ([]target.Session, error) { return t.port.Sessions(ctx) }
+
+// Close logs initiators out, flushes and closes the stores, and unplugs the HCA. When ctx ends first it returns ctx's
+// error, and the rest is left as it is.
+func (t *Target) Close(ctx context.Context) error {
+	if t.port != nil {
+		if err := t.port.Close(ctx); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for n, u := range t.units {
+		if err := u.Close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("embedded target, LUN %d: %w", n, err))
+		}
+	}
+	if t.device != nil {
+		errs = append(errs, t.device.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
