@@ -73,7 +73,13 @@ const rigMemory = 2 << 20
 
 func newRig(t *testing.T, c disktest.Config, o disk.Options) *rig {
 	t.Helper()
-	r, err := tryRig(t, c, o)
+	return newRigWith(t, c, o, nil)
+}
+
+// newRigWith makes a rig whose unit has a hook from the beginning.
+func newRigWith(t *testing.T, c disktest.Config, o disk.Options, h disktest.Hook) *rig {
+	t.Helper()
+	r, err := tryRigWith(t, c, o, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +88,14 @@ func newRig(t *testing.T, c disktest.Config, o disk.Options) *rig {
 
 func tryRig(t *testing.T, c disktest.Config, o disk.Options) (*rig, error) {
 	t.Helper()
+	return tryRigWith(t, c, o, nil)
+}
+
+func tryRigWith(t *testing.T, c disktest.Config, o disk.Options, h disktest.Hook) (*rig, error) {
+	t.Helper()
 	r := &rig{t: t, proc: dispatch.NewManual("test"), events: make(chan disk.Event, 100)}
 	r.unit = disktest.NewUnit(r.proc, c)
+	r.unit.Hook = h
 	r.port = disktest.NewPort(r.proc)
 	r.limits = o
 	a, err := arena.New(rigMemory)

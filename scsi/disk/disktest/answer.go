@@ -13,6 +13,7 @@ type Answer struct {
 	Sense    scsi.Sense
 	Execute  bool   // carry the command out nevertheless
 	Short    uint32 // bytes that are told not to have been moved, with Execute
+	Data     []byte // sent to the initiator, without Execute
 }
 
 // Good carries the command out.

@@ -271,6 +271,9 @@ func (u *Unit) finish(f *dispatch.Frame, c *Command, a *Answer) {
 		}
 	}
 	if a != nil {
+		if len(a.Data) > 0 && !a.Execute {
+			scatter(s, a.Data, uint64(s.Length))
+		}
 		s.Status, s.SCSIStatus = a.Status, a.SCSI
 		s.Transferred -= min(a.Short, s.Transferred)
 		if a.HasSense {
