@@ -221,3 +221,12 @@ func (r *rig) until(holds func() bool) {
 		r.proc.RunUntilIdle()
 	}
 }
+
+// memory makes a segment of its own.
+func memory(tb testing.TB, n int) ([]miniport.Segment, func()) {
+	a, err := arena.New(n)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return []miniport.Segment{{Region: miniport.NewRegion(a), Length: uint32(n)}}, func() { a.Close() }
+}

@@ -119,6 +119,7 @@ var vpdPages = [...]uint8{
 
 // page reads a page, again if it is longer than asked for.
 func (id *identification) page(ctx context.Context, page uint8) (scsi.VPD, error) {
+	most := int(min(controlMemory, id.d.options.MaxTransfer))
 	for n := shortAnswer; ; {
 		c := scsi.Inquiry{EVPD: true, Page: page, AllocationLength: uint16(n)}
 		b, err := id.d.exec(ctx, func(cdb *scsi.CDB) int { return c.Put(cdb) }, uint32(n))
@@ -126,10 +127,10 @@ func (id *identification) page(ctx context.Context, page uint8) (scsi.VPD, error
 			return scsi.VPD{}, err
 		}
 		v, err := scsi.ParseVPD(b, page)
-		if err != nil || v.Needed() <= n || n == controlMemory {
+		if err != nil || v.Needed() <= n || n == most {
 			return v, err
 		}
-		n = min(v.Needed(), controlMemory)
+		n = min(v.Needed(), most)
 	}
 }
 
@@ -188,6 +189,9 @@ func (id *identification) capacity(ctx context.Context) error {
 	}
 	if c.BlockSize < minBlock || c.BlockSize > maxBlock || bits.OnesCount32(c.BlockSize) != 1 {
 		return fmt.Errorf("%w: %d bytes, want a power of two from %d to %d", ErrBlockSize, c.BlockSize, minBlock, maxBlock)
+	}
+	if most := id.d.options.MaxTransfer; c.BlockSize > most {
+		return fmt.Errorf("%w: %d bytes, and the adapter moves %d a command", ErrBlockSize, c.BlockSize, most)
 	}
 	size, ok := c.Bytes()
 	if !ok {

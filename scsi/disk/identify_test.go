@@ -252,7 +252,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	proc := dispatch.NewManual("test")
 	u := disktest.NewUnit(proc, plain())
 	for _, o := range []disk.Options{
-		{Depth: -1}, {Depth: disk.MaxDepth + 1}, {MaxTransfer: 512}, {MaxTransfer: 1<<31 + 1}, {MaxSegments: -1}, {MaxSegments: 17},
+		{Depth: -1}, {Depth: disk.MaxDepth + 1}, {MaxTransfer: 511}, {MaxTransfer: 1<<31 + 1}, {MaxSegments: -1}, {MaxSegments: 17},
 	} {
 		if _, err := disk.Open(t.Context(), u, disktest.NewPort(proc), o); !errors.Is(err, disk.ErrInvalid) {
 			t.Errorf("%+v: %v", o, err)
@@ -260,5 +260,22 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 	if _, err := disk.Open(t.Context(), u, disktest.NewPort(), disk.Options{}); !errors.Is(err, disk.ErrInvalid) {
 		t.Error(err)
+	}
+}
+
+// A limit of the adapter below a unit's block leaves nothing to send; a small one only makes more commands.
+func TestSmallAdapter(t *testing.T) {
+	c := with(func(c *disktest.Config) { c.Capacity.BlockSize, c.Capacity.LastLBA = 4096, 99 })
+	if _, err := tryRig(t, c, disk.Options{MaxTransfer: 2048}); !errors.Is(err, disk.ErrBlockSize) {
+		t.Error(err)
+	}
+	r := newRig(t, c, disk.Options{MaxTransfer: 4096, MaxSegments: 1})
+	for _, op := range []disk.Op{disk.Write, disk.Read, disk.WriteZeroes} {
+		if err := r.do(r.request(op, 4096, 5*4096)); err != nil {
+			t.Errorf("%v: %v", op, err)
+		}
+	}
+	if n := len(rws(r)); n != 10 {
+		t.Errorf("%d commands", n)
 	}
 }

@@ -109,10 +109,13 @@ func judgeSense(s *scsi.Sense) verdict {
 	case scsi.KeyIllegalRequest:
 		return judgeIllegal(s.ASC)
 	case scsi.KeyDataProtect:
-		if s.ASC == scsi.ASCSpaceAllocation {
+		switch {
+		case s.ASC == scsi.ASCSpaceAllocation:
 			return verdict{classFatal, ErrNoSpace, 0}
+		case s.ASC.Code() == scsi.ASCWriteProtected.Code():
+			return verdict{classFatal, ErrReadOnly, noteLook}
 		}
-		return verdict{classFatal, ErrReadOnly, noteLook}
+		return verdict{classFatal, ErrIO, 0} // protected from whoever asks, reads too
 	case scsi.KeyMediumError:
 		switch s.ASC.Code() {
 		case 0x11, 0x13, 0x14: // unrecovered read error, address mark or record not found: the unit has tried

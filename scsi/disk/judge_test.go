@@ -112,6 +112,7 @@ func TestJudgeSense(t *testing.T) {
 		{scsi.KeyDataProtect, scsi.ASCWriteProtected, classFatal, ErrReadOnly, noteLook},
 		{scsi.KeyDataProtect, 0x2702, classFatal, ErrReadOnly, noteLook},
 		{scsi.KeyDataProtect, scsi.ASCSpaceAllocation, classFatal, ErrNoSpace, 0},
+		{scsi.KeyDataProtect, 0x2002, classFatal, ErrIO, 0},
 
 		{scsi.KeyAbortedCommand, scsi.ASCNone, classAborted, ErrIO, 0},
 		{scsi.KeyAbortedCommand, scsi.ASCDataPhaseError, classAborted, ErrIO, 0},

@@ -12,8 +12,9 @@ const (
 	// DefaultMaxTransfer is the most data of one command, in bytes, where neither the adapter nor the unit
 	// wants less: twice Linux's default, and a good 80 µs of a 100 Gbit/s link.
 	DefaultMaxTransfer = 1 << 20
-	// MinMaxTransfer bounds Options.MaxTransfer from below: the largest logical block.
-	MinMaxTransfer = maxBlock
+	// MinMaxTransfer bounds Options.MaxTransfer from below: the smallest logical block. A disk with a larger one
+	// than the limit cannot be opened.
+	MinMaxTransfer = minBlock
 
 	// MaxSegments is how many pieces of memory one command can have: what the port takes.
 	MaxSegments = 16
