@@ -25,7 +25,13 @@
 //
 // A key counts the accesses under way: each is counted before its rights are checked
 // and until its last byte is copied. LocalInv marks the key, and completes when the
-// last access has ended; a copy looks at the mark between steps of 64 KiB.
+// last access has ended; a copy looks at the mark between steps of 64 KiB. A QP in
+// Error flushes when nothing is copied into or out of its memory any more.
+//
+// # Queues
+//
+// A queue has exactly the places that were asked for. As in a real HCA, a place is
+// free when the completion of its request, or of a later one, has been polled.
 //
 // # State machine
 //
@@ -33,8 +39,11 @@
 //
 //	attached  the peer's processor executes requests in order
 //	waiting   attached, until a receive is posted or the RNR timer fires, a key's
-//	          last access ends, or the fault layer resumes
-//	at home   the peer is gone or the QP is in Error: requests are flushed
+//	          last access ends, the peer is connected, or the fault layer resumes
+//	at home   not connected yet, or the peer is gone or the QP in Error: requests are
+//	          flushed when it is
+//
+// A connection's is drawn in cm.go.
 //
 // # Errors
 //
@@ -42,5 +51,7 @@
 //
 // # Testing
 //
-// A Fault stalls copies; a Tap sees each message. The tests use manual processors.
+// A Fault stalls copies; a Tap sees each message. The data path is held to what
+// verbs/internal/providertest says, keys to a model over interleavings, and ends of
+// connections to traffic that is cut at random.
 package soft

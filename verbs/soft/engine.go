@@ -123,16 +123,13 @@ func (q *qp) localInv(wr *verbs.WR) (verbs.Status, bool) {
 // transfer does what moves bytes between q and its peer.
 func (q *qp) transfer(f *dispatch.Frame, e *sqEntry) (verbs.Status, bool) {
 	m, p := &q.m, q.peer
+	if m.active && p.State() == verbs.Error {
+		m.abort() // in mid-copy; begin says what becomes of it
+	}
 	if !m.active {
 		if status, wait := q.begin(f, e); status != verbs.Success || wait {
 			return status, wait
 		}
-	}
-	if p.State() == verbs.Error {
-		// It has gone to Error in mid-copy: once its queues are flushed nothing may touch
-		// its memory, and the engine runs before that.
-		m.abort()
-		return verbs.RetryExcErr, false
 	}
 	if !m.ending() {
 		status, wait := m.move(f, q)

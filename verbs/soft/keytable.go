@@ -180,8 +180,8 @@ func (s *span) takeRegion(e *key) bool {
 
 // cut sets the span's memory to n bytes at addr, if the key's memory has them.
 func (s *span) cut(addr uint64, n uint32) bool {
-	off := addr - s.k.base
-	if addr < s.k.base || off > uint64(len(s.k.mem)) || uint64(n) > uint64(len(s.k.mem))-off {
+	off := addr - s.k.base // huge when addr is before it
+	if off > uint64(len(s.k.mem)) || uint64(n) > uint64(len(s.k.mem))-off {
 		return false
 	}
 	s.mem = s.k.mem[off : off+uint64(n)]

@@ -168,7 +168,8 @@ func (q *qp) runHome(f *dispatch.Frame) {
 }
 
 // flush completes everything posted. What the peer was copying into q's memory ends
-// before: what is flushed is not touched any more.
+// before, if its engine has not run since q is in Error: what is flushed is not
+// touched any more.
 func (q *qp) flush(f *dispatch.Frame) {
 	if p := q.peer; p != nil && p.attached.Load() && p.m.active {
 		p.m.abort()
