@@ -59,13 +59,19 @@ type worldConfig struct {
 }
 
 func newWorld(t testing.TB, wc worldConfig) *world {
+	w := openWorld(t, wc)
+	t.Cleanup(w.close)
+	return w
+}
+
+// openWorld is newWorld for those who close it themselves.
+func openWorld(t testing.TB, wc worldConfig) *world {
 	w := &world{t: t, p: wc.processor, fabric: soft.New(soft.Config{Fault: wc.fault})}
 	if w.p == nil {
 		w.p, w.manual = dispatch.NewManual("test"), true
 	}
 	w.init = w.newHost("192.0.2.1", wc.noWindows)
 	w.target = newTarget(w, max(1, wc.logins))
-	t.Cleanup(w.close)
 	return w
 }
 
@@ -256,7 +262,7 @@ func granted(req *srp.LoginReq, credits int32) loginAnswer {
 const (
 	endRecvs   = 32
 	endRecvLen = 16 << 10
-	endLen     = endRecvs*endRecvLen + 4096
+	endLen     = endRecvs*endRecvLen + 16<<10
 )
 
 // end is the target's end of a channel.
