@@ -39,6 +39,9 @@ func (c *Channel) fail(f *dispatch.Frame, why DownError) {
 
 // runErrored posts the markers: when both are back, so is everything before them.
 func (c *Channel) runErrored(f *dispatch.Frame, _ verbs.None, err error) {
+	if c.qpClosed {
+		return
+	}
 	if err == nil {
 		c.wrs[0] = verbs.WR{ID: wrDrainSend, Op: verbs.Send, Flags: verbs.Signaled}
 		_, err = c.res.qp.Post(f, c.wrs[:1])

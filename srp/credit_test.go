@@ -82,6 +82,12 @@ func TestOneCreditIsEnough(t *testing.T) {
 	c, e := w.login(w.config())
 	for range 3 {
 		a, b := newRequest(), newRequest()
+		a.Done = func(f *dispatch.Frame, _ *srp.Request) {
+			a.done++
+			if err := c.Start(f, &b.Request); err != srp.ErrBusy {
+				t.Errorf("a command while a function waits for the credit: %v", err)
+			}
+		}
 		w.start(c, a)
 		if err := w.tryStart(c, b); err != srp.ErrBusy {
 			t.Fatalf("second command of one credit: %v", err)

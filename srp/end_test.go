@@ -266,8 +266,7 @@ func TestLogout(t *testing.T) {
 	}
 	e.send(good(cmd.Tag))
 	r.ended(t, 1, srp.Completed)
-	w.p.RunUntil(done)
-	w.sess = nil
+	w.p.RunUntil(done) // the cleanup logs out once more
 	var iu srp.ILogout
 	if err := iu.Decode(e.next()); err != nil {
 		t.Errorf("goodbye: %v", err)

@@ -11,8 +11,12 @@ import (
 // Logout ends the session: nothing new is taken, what is outstanding may end, for SessionConfig.LogoutTimeout at most,
 // then each channel sends SRP_I_LOGOUT and disconnects; what is still outstanding ends with ChannelDown. When ctx ends
 // the waiting is cut short, the rest is done all the same. When it returns nothing is left and no callback comes any
-// more. Errors: of the device, when it could not give something back.
+// more. A second call does nothing. Errors: of the device, when it could not give something back.
 func (s *Session) Logout(ctx context.Context) error {
+	if s.ended {
+		return nil
+	}
+	s.ended = true
 	timed, cancel := context.WithTimeout(ctx, s.cfg.LogoutTimeout)
 	defer cancel()
 	idle := make([]chan struct{}, len(s.channels))

@@ -123,12 +123,12 @@ func TestRegion(t *testing.T) {
 func TestExternalTable(t *testing.T) {
 	w := newWorld(t, worldConfig{})
 	cfg := w.config()
-	cfg.DescriptorsInIU, cfg.MaxSegments, cfg.AllowExternalTable = 3, 50, true
+	cfg.DescriptorsInIU, cfg.MaxSegments, cfg.AllowExternalTable = 3, 300, true
 	c, e := w.login(cfg)
 	var segs []srp.Segment
 	var want []byte
 	fill(w.init.mem, 4)
-	for i := range 50 {
+	for i := range 300 {
 		segs = append(segs, w.init.segment(i*1000, 10+i))
 		want = append(want, w.init.mem[i*1000:][:10+i]...)
 	}
@@ -137,13 +137,13 @@ func TestExternalTable(t *testing.T) {
 		w.start(c, r)
 		cmd := e.command()
 		out := &cmd.DataOut
-		if out.Format != srp.DataIndirect || out.Complete() || out.List.Len() != 3 || out.TableLen() != 50 || int(out.Length) != len(want) {
+		if out.Format != srp.DataIndirect || out.Complete() || out.List.Len() != 3 || out.TableLen() != 300 || int(out.Length) != len(want) {
 			t.Fatalf("%+v", out)
 		}
 		if s := e.rdma(verbs.Read, out.Desc); s != verbs.Success {
 			t.Fatal(s)
 		}
-		table := srp.DescList(bytes.Clone(w.target.mem[dataOff:][:50*srp.DescLen]))
+		table := srp.DescList(bytes.Clone(w.target.mem[dataOff:][:300*srp.DescLen]))
 		if !bytes.Equal(table[:3*srp.DescLen], out.List) {
 			t.Error("table and list differ")
 		}

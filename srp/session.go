@@ -91,6 +91,7 @@ type Session struct {
 	cfg      SessionConfig
 	channels []*Channel
 	info     Info
+	ended    bool // Logout was called
 }
 
 // Channels returns the session's channels. A channel that has gone down stays in the list.
