@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"minisrp/scsi"
 	"minisrp/srp"
@@ -58,11 +59,11 @@ func ExampleRejectError() {
 		Channel: 1,
 		CM:      verbs.RejectNoResources,
 	}
-	err.Address.ServiceID, err.Address.PKey = 0x0002c90300a1b2c3, 0xffff
+	err.Address.Dst = netip.MustParseAddrPort("192.0.2.11:5555")
 	fmt.Println(err)
 	fmt.Println(err.Advice())
 	// Output:
-	// srp: login to 0x0002c90300a1b2c30002c90300a1b2c3 at dgid=0:0:0:0:0:0:0:0,pkey=ffff,service_id=0002c90300a1b2c3, channel 2, refused: no resources available (CM REJ 3)
+	// srp: login to 0x0002c90300a1b2c30002c90300a1b2c3 at 192.0.2.11:5555, channel 2, refused: no resources available (CM REJ 3)
 	// the target has no free connections: lower ch_count on this host and others, or end other sessions
 }
 
