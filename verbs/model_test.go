@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"minisrp/test/interleave"
 	"minisrp/verbs/arena"
 	"minisrp/verbs/dispatch"
-	"minisrp/verbs/internal/interleave"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,7 +3,7 @@ package dispatch
 import (
 	"testing"
 
-	"minisrp/verbs/internal/interleave"
+	"minisrp/test/interleave"
 )
 
 // model runs the real code with a scheduler of its own at every access to shared

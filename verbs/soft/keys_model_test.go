@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"minisrp/test/interleave"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
-	"minisrp/verbs/internal/interleave"
 )
 
 // keyModel runs one window's key with the scheduler at every access to its state:

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"minisrp/verbs/internal/interleave"
+	"minisrp/test/interleave"
 )
 
 // Two actors that read, then write a counter lose a count in some orders, and the
