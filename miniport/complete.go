@@ -18,12 +18,11 @@ func (a *Adapter) Complete(f *dispatch.Frame, s *SRB) {
 	l.unlink(s)
 	l.unit.completed.Add(1)
 	again := l.settle(f, s)
-	l.unit.leave()
+	l.unit.leave(f)
 	if !again {
 		l.done(f, s)
 	}
 	l.restart(f)
-	l.unit.wakeStarved(f, l)
 }
 
 func (l *lane) unlink(s *SRB) {

@@ -1,6 +1,8 @@
 package miniport
 
 import (
+	"sync/atomic"
+
 	"minisrp/verbs/dispatch"
 )
 
@@ -9,29 +11,40 @@ import (
 //	Submit → [incoming, from other processors] → accept → queue → issue → BuildIO →
 //	StartIO → out, until Complete
 //
+// What is queued waits for one of these, and each says when it is over:
+//
+//	a gate                        Unit.kick
+//	the depth                     Unit.leave: granted, or woken
+//	BUSY                          the pause timer
+//	TASK SET FULL                 the lane's own completions
+//	the channel has no room       waiters.serve
+//	no path leads to the unit     Adapter.TargetChanged
+//
 // Ownership: by the frame that owns ex.proc, except incoming, which anyone pushes
-// to, and the unit's atomics.
+// to, granted, and the unit's atomics.
 type lane struct {
 	// Fixed after construction.
 	unit *Unit
 	ex   *executor
-	bit  uint64 // in Unit.starved
+	bit  uint64 // in Unit.sweep
 
 	incoming dispatch.Stack[SRB, *SRB]
 	dpc      dispatch.DPC
+	granted  atomic.Int32 // places that others have left to this lane
 
-	queue  srbList // not started
-	failed srbList // to be completed by the DPC
-	out    *SRB    // started, linked both ways
-	outN   int32
+	queue srbList // not started
+	ended srbList // to be told by the DPC
+	out   *SRB    // started, linked both ways
+	outN  int32
 
 	pause     dispatch.Timer // BUSY
-	waitBelow int32          // QUEUE FULL: start nothing until outN is at most this; -1: no
+	waitBelow int32          // TASK SET FULL: start nothing until outN is at most this; -1: no
 
 	onIdle chan struct{} // closed when outN is 0
 
-	waiting     bool // in ex.starved
+	waiting     *waiters // that the lane is in; nil: none
 	nextWaiting *lane
+	turn        bool // it is the lane's turn among those that waited
 }
 
 func newLane(u *Unit, e *executor) *lane {
@@ -56,8 +69,8 @@ func (l *lane) run(f *dispatch.Frame) {
 			s = next
 		}
 	}
-	for s := l.failed.pop(); s != nil; s = l.failed.pop() {
-		l.done(f, s)
+	if l.ended.head != nil {
+		l.tell(f, l.ended.take())
 	}
 	if l.unit.sweep.Load()&l.bit != 0 {
 		l.unit.sweep.And(^l.bit)
@@ -68,27 +81,29 @@ func (l *lane) run(f *dispatch.Frame) {
 
 // accept starts an SRB, or queues it behind those that wait already.
 func (l *lane) accept(f *dispatch.Frame, s *SRB) {
-	if l.queue.head != nil || !l.take() {
-		s.stage = stageQueued
-		l.queue.push(s)
-		if l.unit.doomed() {
-			l.dpc.Queue(f)
-		}
+	if l.queue.head == nil && l.take(f) {
+		l.issue(f, s)
 		return
 	}
-	l.issue(f, s)
+	s.stage = stageQueued
+	l.queue.push(s)
+	if l.unit.doomed() {
+		l.dpc.Queue(f)
+	}
 }
 
-// restart starts what is queued, as far as the gates let it.
+// restart starts what is queued, as far as the gates let it, and gives back the
+// places that it has no use for.
 func (l *lane) restart(f *dispatch.Frame) {
 	if l.unit.doomed() {
 		l.flush(f)
-		return
-	}
-	for l.queue.head != nil && l.take() {
-		if !l.issue(f, l.queue.pop()) {
-			return
+	} else {
+		for l.queue.head != nil && l.take(f) && l.issue(f, l.queue.pop()) {
 		}
+	}
+	for l.granted.Load() > 0 {
+		l.granted.Add(-1)
+		l.unit.leave(f)
 	}
 }
 
@@ -98,44 +113,50 @@ func (l *lane) flush(f *dispatch.Frame) {
 	if l.unit.gate.Load()&gateStopping != 0 {
 		status = StatusFlushed
 	}
-	for s := l.queue.pop(); s != nil; s = l.queue.pop() {
+	for s := l.queue.head; s != nil; s = s.next {
 		s.Status = status
+	}
+	l.tell(f, l.queue.take())
+}
+
+// tell gives SRBs back to their owners. What those submit meanwhile, and ends at once
+// too, is not in the list: a chain of such SRBs does not keep the processor.
+func (l *lane) tell(f *dispatch.Frame, q srbList) {
+	for s := q.pop(); s != nil; s = q.pop() {
 		l.done(f, s)
 	}
 }
 
 // take asks the gates for one start: the lane's, then the unit's depth.
-func (l *lane) take() bool {
+func (l *lane) take(f *dispatch.Frame) bool {
 	u := l.unit
-	if l.pause.Armed() || u.gate.Load() != 0 || l.waiting || l.waitBelow >= 0 && l.outN > l.waitBelow {
+	if l.pause.Armed() || l.waiting != nil || u.gate.Load() != 0 || l.waitBelow >= 0 && l.outN > l.waitBelow {
 		return false
 	}
 	l.waitBelow = -1
-	for {
-		if u.inflight.Add(1) <= u.depth.Load() {
-			// A gate that closed meanwhile waits for inflight: look again after counting.
-			if u.gate.Load() == 0 {
-				return true
-			}
-			u.leave()
-			return false
-		}
-		u.starved.Or(l.bit)
-		if u.inflight.Add(-1) >= u.depth.Load() {
-			return false // whoever completes one sees the bit
-		}
+	granted := l.granted.Load() > 0
+	if granted {
+		l.granted.Add(-1)
 	}
+	ok, w := u.enter(l.ex.index, granted)
+	u.wake(f, w)
+	return ok
 }
 
 // issue hands an SRB that has been let through to the adapter. It reports false when
-// the adapter takes no more for now.
+// nothing more can be started for now.
 func (l *lane) issue(f *dispatch.Frame, s *SRB) bool {
-	u := l.unit
-	p := u.pick(l)
+	p := l.unit.pick(l)
 	if p == nil {
-		l.putBack(s)
+		l.putBack(f, s)
 		l.forward(f)
-		return false // restarted when a path comes up, or is lost
+		return false
+	}
+	w := &p.target.waiters[l.ex.index]
+	if w.head != nil && !l.turn { // not before those that wait
+		l.putBack(f, s)
+		w.push(l)
+		return false
 	}
 	s.path, s.lane = p, l
 	if status := p.adapter.mp.BuildIO(f, s); status != StatusPending {
@@ -143,14 +164,15 @@ func (l *lane) issue(f *dispatch.Frame, s *SRB) bool {
 		return true
 	}
 	switch p.adapter.mp.StartIO(f, s) {
+	case Pending:
 	case Busy:
-		l.putBack(s)
-		l.ex.starved.push(l)
+		l.putBack(f, s)
+		w.push(l)
 		return false
 	case Gone:
-		l.putBack(s)
+		l.putBack(f, s)
 		return false
-	case Refused:
+	default:
 		l.fail(f, s, StatusInvalidRequest)
 		return true
 	}
@@ -162,7 +184,7 @@ func (l *lane) issue(f *dispatch.Frame, s *SRB) bool {
 	l.out = s
 	l.outN++
 	timeout := s.Timeout
-	if timeout == 0 {
+	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
 	l.ex.wheel.arm(f, s, timeout)
@@ -171,17 +193,32 @@ func (l *lane) issue(f *dispatch.Frame, s *SRB) bool {
 
 // fail completes an SRB that could not be started, later.
 func (l *lane) fail(f *dispatch.Frame, s *SRB, status Status) {
-	l.unit.leave()
-	s.Status = status
-	l.failed.push(s)
+	l.unit.leave(f)
+	s.Status, s.stage = status, stageEnded
+	l.ended.push(s)
 	l.dpc.Queue(f)
 }
 
 // forward moves what is queued to a lane from which a path leads to the unit: a
-// session may have fewer channels than the port has processors.
+// session may have fewer channels than the port has processors. The lanes without are
+// spread over those with one.
 func (l *lane) forward(f *dispatch.Frame) {
-	for _, to := range l.unit.lanes {
-		if to == l || l.unit.pick(to) == nil {
+	u := l.unit
+	n := 0
+	for _, to := range u.lanes {
+		if u.pick(to) != nil {
+			n++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	at := l.ex.index % n
+	for _, to := range u.lanes {
+		if to == l || u.pick(to) == nil {
+			continue
+		}
+		if at--; at >= 0 {
 			continue
 		}
 		for s := l.queue.pop(); s != nil; s = l.queue.pop() {
@@ -192,11 +229,11 @@ func (l *lane) forward(f *dispatch.Frame) {
 	}
 }
 
-func (l *lane) putBack(s *SRB) {
-	l.unit.leave()
+func (l *lane) putBack(f *dispatch.Frame, s *SRB) {
 	s.stage = stageQueued
 	s.path = nil
 	l.queue.pushFront(s)
+	l.unit.leave(f)
 }
 
 // done gives an SRB back to its owner.
@@ -205,36 +242,4 @@ func (l *lane) done(f *dispatch.Frame, s *SRB) {
 	s.path, s.lane = nil, nil
 	s.retries = 0
 	s.Done(f, s)
-}
-
-// srbList is a FIFO of SRBs.
-type srbList struct{ head, tail *SRB }
-
-func (q *srbList) push(s *SRB) {
-	s.next = nil
-	if q.tail == nil {
-		q.head = s
-	} else {
-		q.tail.next = s
-	}
-	q.tail = s
-}
-
-func (q *srbList) pushFront(s *SRB) {
-	if s.next = q.head; q.head == nil {
-		q.tail = s
-	}
-	q.head = s
-}
-
-func (q *srbList) pop() *SRB {
-	s := q.head
-	if s == nil {
-		return nil
-	}
-	if q.head = s.next; q.head == nil {
-		q.tail = nil
-	}
-	s.next = nil
-	return s
 }

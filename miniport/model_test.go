@@ -173,7 +173,7 @@ func runModel(t *testing.T, rnd *rand.Rand, seed uint64) {
 		case 14:
 			busy = !busy
 			if !busy {
-				r.at(func(f *dispatch.Frame) { r.mp.a.Ready(f) })
+				r.at(func(f *dispatch.Frame) { r.mp.a.Ready(f, r.target) })
 			}
 		case 15:
 			if target.channels[0].Load() != nil {
@@ -196,7 +196,7 @@ func runModel(t *testing.T, rnd *rand.Rand, seed uint64) {
 	}
 	for range 200 {
 		r.at(func(f *dispatch.Frame) {
-			r.mp.a.Ready(f)
+			r.mp.a.Ready(f, r.target)
 			for len(r.mp.started) > 0 {
 				finish(f, r.mp.started[0], StatusSuccess, 0)
 			}

@@ -118,7 +118,7 @@ func TestAdapterBusy(t *testing.T) {
 		t.Errorf("%d SRBs were tried while the adapter was busy, want 1", r.mp.builds)
 	}
 	busy = false
-	r.at(func(f *dispatch.Frame) { r.mp.a.Ready(f) })
+	r.at(func(f *dispatch.Frame) { r.mp.a.Ready(f, r.target) })
 	r.wantStarted(3)
 }
 

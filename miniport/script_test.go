@@ -2,18 +2,20 @@ package miniport
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"minisrp/scsi"
 	"minisrp/verbs/dispatch"
 )
 
-// script is a miniport without hardware: a test says what becomes of each SRB.
+// script is a miniport without hardware: a test says what becomes of each SRB. It is
+// for manual processors, driven by one goroutine.
 type script struct {
 	t       testing.TB
 	a       *Adapter
-	proc    *dispatch.Processor
 	verdict func(s *SRB) Verdict // nil: Pending
 	started []*SRB               // at the "adapter", oldest first
 	aborts  []*Token
@@ -24,7 +26,7 @@ type script struct {
 	aborted func(s *SRB, t *Token)
 	builds  int
 
-	auto dispatch.DPC // completes everything with success
+	auto []dispatch.DPC // by processor: completes everything with success
 	on   bool
 }
 
@@ -40,7 +42,7 @@ func (m *script) StartIO(f *dispatch.Frame, s *SRB) Verdict {
 	}
 	m.started = append(m.started, s)
 	if m.on {
-		m.auto.Queue(f)
+		m.auto[s.lane.ex.index].Queue(f)
 	}
 	return Pending
 }
@@ -82,53 +84,114 @@ func (m *script) complete(f *dispatch.Frame, s *SRB, st Status, scsiStatus scsi.
 	m.t.Fatalf("the test completes an SRB that is not started")
 }
 
-// rig is a port with one scripted adapter and one unit, on a manual processor.
+// rig is a port with one scripted adapter and one unit, on manual processors.
 type rig struct {
-	t    *testing.T
-	p    *dispatch.Processor
-	port *Port
-	mp   *script
-	unit *Unit
-	srbs []*SRB
-	done []*SRB
+	t      *testing.T
+	p      *dispatch.Processor // the first
+	procs  []*dispatch.Processor
+	port   *Port
+	mp     *script
+	unit   *Unit
+	target *Target
+	srbs   []*SRB
+	done   []*SRB
 }
 
-func newRig(t *testing.T) *rig {
-	r := &rig{t: t, p: dispatch.NewManual("p")}
-	r.mp = &script{t: t, proc: r.p}
-	r.mp.auto.Init(r.p, func(f *dispatch.Frame) {
-		for len(r.mp.started) > 0 {
-			r.mp.complete(f, r.mp.started[0], StatusSuccess, 0)
-		}
-	})
+func newRig(t *testing.T) *rig { return newRigOn(t, 1) }
+
+// newRigOn makes a rig on n processors.
+func newRigOn(t *testing.T, n int) *rig {
+	r := &rig{t: t}
+	for range n {
+		r.procs = append(r.procs, dispatch.NewManual("p"))
+	}
+	r.p = r.procs[0]
+	r.mp = &script{t: t, auto: make([]dispatch.DPC, n)}
+	for i, p := range r.procs {
+		r.mp.auto[i].Init(p, func(f *dispatch.Frame) {
+			for s := r.mp.first(p); s != nil; s = r.mp.first(p) {
+				r.mp.complete(f, s, StatusSuccess, 0)
+			}
+		})
+	}
 	var err error
-	if r.port, err = New(Config{Processors: []*dispatch.Processor{r.p}}); err != nil {
+	if r.port, err = New(Config{Processors: r.procs}); err != nil {
 		t.Fatal(err)
 	}
-	added := make(chan struct{})
-	go func() {
-		defer close(added)
+	r.passive(func() {
 		if _, err := r.port.AddAdapter(t.Context(), "script", r.mp); err != nil {
 			t.Error(err)
 		}
-	}()
-	r.p.RunUntil(added)
-	target := &Target{channels: make([]atomic.Pointer[channelOf], 1)}
-	target.channels[0].Store(new(channelOf))
-	target.units.Store(&[]*Unit{})
-	path := &Path{adapter: r.mp.a, target: target}
-	r.unit = newUnit(r.port, "naa.1", scsi.StandardInquiry{}, path)
-	path.unit = r.unit
-	target.addUnit(r.unit)
-	r.port.units = append(r.port.units, r.unit)
+	})
+	r.target = r.newTarget()
+	r.unit = r.newUnit("naa.1", r.target)
 	t.Cleanup(func() {
-		r.mp.verdict, r.mp.on = nil, true
-		r.mp.auto.Post()
-		closed := make(chan struct{})
-		go func() { r.port.Close(context.Background()); close(closed) }()
-		r.p.RunUntil(closed)
+		r.mp.verdict, r.mp.release, r.mp.on = nil, nil, true
+		for i := range r.mp.auto {
+			r.mp.auto[i].Post()
+		}
+		r.passive(func() { r.port.Close(context.Background()) })
 	})
 	return r
+}
+
+// newTarget makes a target with a channel on each processor.
+func (r *rig) newTarget() *Target {
+	t := &Target{channels: make([]atomic.Pointer[channelOf], len(r.procs)), waiters: make([]waiters, len(r.procs))}
+	for i := range t.channels {
+		t.channels[i].Store(new(channelOf))
+	}
+	t.units.Store(&[]*Unit{})
+	return t
+}
+
+// newUnit makes a unit at LUN 0 of a target.
+func (r *rig) newUnit(id scsi.UnitID, t *Target) *Unit {
+	path := &Path{adapter: r.mp.a, target: t}
+	u := newUnit(r.port, id, scsi.StandardInquiry{}, path)
+	path.unit = u
+	t.addUnit(u)
+	r.port.units = append(r.port.units, u)
+	return u
+}
+
+// passive runs fn on a goroutine of its own, and the processors until it returns.
+func (r *rig) passive(fn func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); fn() }()
+	for {
+		r.run()
+		select {
+		case <-done:
+			r.run()
+			return
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// run runs the processors until nothing is left to do on any.
+func (r *rig) run() {
+	for again := true; again; {
+		again = false
+		for _, p := range r.procs {
+			if !p.Idle() {
+				p.RunUntilIdle()
+				again = true
+			}
+		}
+	}
+}
+
+// advance moves the clock of every processor, in small steps.
+func (r *rig) advance(d time.Duration) {
+	for ; d > 0; d -= tick / 2 {
+		for _, p := range r.procs {
+			p.Advance(min(d, tick/2))
+		}
+		r.run()
+	}
 }
 
 func (r *rig) srb() *SRB {
@@ -139,11 +202,24 @@ func (r *rig) srb() *SRB {
 }
 
 // at runs fn at Dispatch and then what it has started.
-func (r *rig) at(fn func(f *dispatch.Frame)) {
+func (r *rig) at(fn func(f *dispatch.Frame)) { r.on(0, fn) }
+
+// on does so on a processor.
+func (r *rig) on(i int, fn func(f *dispatch.Frame)) {
 	var f dispatch.Frame
-	r.p.Raise(&f)
+	r.procs[i].Raise(&f)
 	fn(&f)
 	f.Lower()
+}
+
+// first returns the oldest SRB at the adapter that a processor started, or nil.
+func (m *script) first(p *dispatch.Processor) *SRB {
+	for _, s := range m.started {
+		if s.lane.ex.proc == p {
+			return s
+		}
+	}
+	return nil
 }
 
 func (r *rig) submit(n int) {

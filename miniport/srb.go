@@ -134,6 +134,7 @@ type stage uint8
 const (
 	stageIdle     stage = iota // the owner's
 	stageQueued                // in a lane's queue
+	stageEnded                 // could not be started; its owner is about to be told
 	stageStarted               // at the adapter
 	stageAborting              // at the adapter, ABORT TASK sent
 	stageReset                 // at the adapter, waiting for a reset to end it

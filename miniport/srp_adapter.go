@@ -112,6 +112,7 @@ func (m *SRP) AddTarget(ctx context.Context, c TargetConfig, keep bool) (*Target
 	c.Session.Protect = m.config.Protect
 	t := &Target{mp: m, config: c, wake: make(chan struct{}, 1), done: make(chan struct{}), watch: make(chan struct{})}
 	t.channels = make([]atomic.Pointer[srp.Channel], len(m.adapter.port.execs))
+	t.waiters = make([]waiters, len(t.channels))
 	t.units.Store(&[]*Unit{})
 
 	m.mu.Lock()

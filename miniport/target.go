@@ -35,6 +35,7 @@ type Target struct {
 	config TargetConfig
 
 	channels []atomic.Pointer[srp.Channel] // by executor; nil: none there now
+	waiters  []waiters                     // by executor: lanes that wait for its channel
 	units    atomic.Pointer[[]*Unit]
 	lost     atomic.Bool
 	logins   atomic.Uint64
@@ -242,7 +243,7 @@ func (t *Target) login(ctx context.Context) (*srp.Session, error) {
 	c.Address, c.Initiator, c.Target = t.config.Address, t.config.Initiator, t.config.Port
 	c.Processors = t.mp.adapter.Processors()
 	c.MaxSegments = min(maxSegments, cmpOr(c.MaxSegments, maxSegments))
-	c.Ready = func(f *dispatch.Frame, _ *srp.Channel) { t.mp.adapter.Ready(f) }
+	c.Ready = func(f *dispatch.Frame, _ *srp.Channel) { t.mp.adapter.Ready(f, t) }
 	t.down.Store(0)
 	c.Event = t.event
 	s, err := srp.Login(ctx, &c)
@@ -266,6 +267,7 @@ func (t *Target) event(f *dispatch.Frame, c *srp.Channel, e *srp.ChannelEvent) {
 		for i := range t.channels {
 			t.channels[i].CompareAndSwap(c, nil)
 		}
+		t.mp.adapter.Ready(f, t) // the channel that they wait for will not say it
 		t.down.Add(1)
 		t.poke()
 	case srp.EventAsync:

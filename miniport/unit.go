@@ -2,6 +2,7 @@ package miniport
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 	"sync/atomic"
 
@@ -21,13 +22,10 @@ type Unit struct {
 	lanes   []*lane
 	ladder  ladder
 
-	paths    atomic.Pointer[[]*Path]
-	gate     atomic.Int32 // reasons not to start anything: a count of pauses, gateLost, gateStopping
-	depth    atomic.Int32 // most that may be at the adapter
-	most     atomic.Int32 // what depth grows back to
-	inflight atomic.Int32 // at the adapter, or about to be
-	starved  atomic.Uint64
-	sweep    atomic.Uint64 // lanes that shall release what they have started
+	gates
+	paths atomic.Pointer[[]*Path]
+	most  atomic.Int32  // what depth grows back to
+	sweep atomic.Uint64 // lanes that shall release what they have started
 
 	sinceFull atomic.Int32
 	completed atomic.Uint64
@@ -35,14 +33,6 @@ type Unit struct {
 	aborts    atomic.Uint64
 	resets    atomic.Uint64
 }
-
-// The bits of Unit.gate above the count of pauses. With one of them set, what is
-// queued is completed instead of kept.
-const (
-	gateLost     int32 = 1 << 29 // every path is lost
-	gateStopping int32 = 1 << 30
-	gatePauses         = gateLost - 1
-)
 
 // Path is an I_T_L nexus: a way to a unit.
 type Path struct {
@@ -96,24 +86,23 @@ func (u *Unit) Submit(f *dispatch.Frame, s *SRB) {
 	s.unit = u
 	s.reset()
 	l := u.laneFor(f)
-	if l != nil {
+	if f.On(l.ex.proc) {
 		l.accept(f, s)
 		return
 	}
-	l = u.lanes[0]
 	s.stage = stageQueued
 	l.incoming.Push(s)
 	l.dpc.Queue(f)
 }
 
-// laneFor returns the lane that f may touch at once, or nil.
+// laneFor returns the lane of the processor that f was raised on, else the first.
 func (u *Unit) laneFor(f *dispatch.Frame) *lane {
 	for _, l := range u.lanes {
-		if f.On(l.ex.proc) {
+		if l.ex.proc == f.Processor() {
 			return l
 		}
 	}
-	return nil
+	return u.lanes[0]
 }
 
 // SetDepth sets how many SRBs may be at the adapter at a time, 1 or more. It takes
@@ -154,9 +143,6 @@ func (u *Unit) pick(l *lane) *Path {
 	return nil
 }
 
-// doomed reports whether queued SRBs will never be started.
-func (u *Unit) doomed() bool { return u.gate.Load()&(gateLost|gateStopping) != 0 }
-
 // setLost says whether every path is lost, and lets the lanes act on it. Level: both.
 func (u *Unit) setLost(lost bool) {
 	if lost {
@@ -167,23 +153,21 @@ func (u *Unit) setLost(lost bool) {
 	u.kick()
 }
 
-// leave counts one out that is not at the adapter any more.
-func (u *Unit) leave() {
-	if u.inflight.Add(-1) == 0 && u.ladder.active.Load() {
-		u.ladder.dpc.Post()
-	}
-}
+// leave gives back a place at the adapter. Level: Dispatch.
+func (u *Unit) leave(f *dispatch.Frame) { u.wake(f, u.gates.leave()) }
 
-// wakeStarved lets lanes that the depth has held back look again.
-func (u *Unit) wakeStarved(f *dispatch.Frame, own *lane) {
-	if u.starved.Load() == 0 {
-		return
+// wake does what a lane that has left must see to.
+func (u *Unit) wake(f *dispatch.Frame, w wakes) {
+	if w.granted >= 0 {
+		l := u.lanes[w.granted]
+		l.granted.Add(1)
+		l.dpc.Queue(f)
 	}
-	bits := u.starved.Swap(0)
-	for _, l := range u.lanes {
-		if bits&l.bit != 0 && (l != own || l.queue.head != nil) {
-			l.dpc.Queue(f)
-		}
+	for ; w.lanes != 0; w.lanes &= w.lanes - 1 {
+		u.lanes[bits.TrailingZeros64(w.lanes)].dpc.Queue(f)
+	}
+	if w.idle && u.ladder.active.Load() {
+		u.ladder.dpc.Queue(f)
 	}
 }
 
