@@ -59,7 +59,7 @@ func (s *Session) open() {
 	var up []*Channel
 	for _, c := range s.channels {
 		var why error
-		c.on(func(f *dispatch.Frame) {
+		c.proc.Run(func(f *dispatch.Frame) {
 			if c.down.Cause != 0 {
 				why = &c.down
 				return
@@ -182,7 +182,7 @@ func (c *Channel) make(ctx context.Context, a *ask) error {
 	if _, err = wait(ctx, func(op *verbs.Op[verbs.None]) { r.qp.Modify(op, verbs.Init) }); err != nil {
 		return err
 	}
-	c.on(func(f *dispatch.Frame) {
+	c.proc.Run(func(f *dispatch.Frame) {
 		for i := range cfg.receives() {
 			if err == nil {
 				_, err = r.qp.PostRecv(f, []verbs.RecvWR{r.recv(uint32(i))})
@@ -286,26 +286,12 @@ func (c *Channel) makeWindows(ctx context.Context) error {
 	return failed
 }
 
-// on runs fn on the channel's processor and waits for it.
-//
-//level:passive
-func (c *Channel) on(fn dispatch.Func) {
-	done := make(chan struct{})
-	var d dispatch.DPC
-	d.Init(c.proc, func(f *dispatch.Frame) {
-		fn(f)
-		close(done)
-	})
-	d.Post()
-	<-done
-}
-
 // dispose closes what a channel has of the device's. No callback comes any more.
 //
 //level:passive
 func (c *Channel) dispose() error {
 	err := c.res.dispose(c.qpClosed)
-	c.on(func(f *dispatch.Frame) {}) // what the channel itself has queued has run
+	c.proc.Run(func(f *dispatch.Frame) {}) // what the channel itself has queued has run
 	return err
 }
 

@@ -22,14 +22,14 @@ func (s *Session) Logout(ctx context.Context) error {
 	idle := make([]chan struct{}, len(s.channels))
 	for i, c := range s.channels {
 		idle[i] = make(chan struct{})
-		c.on(func(f *dispatch.Frame) { c.leave(f, idle[i]) })
+		c.proc.Run(func(f *dispatch.Frame) { c.leave(f, idle[i]) })
 	}
 	for i := range s.channels {
 		until(timed, idle[i])
 	}
 	for i, c := range s.channels {
 		idle[i] = make(chan struct{})
-		c.on(func(f *dispatch.Frame) { c.part(f, idle[i]) })
+		c.proc.Run(func(f *dispatch.Frame) { c.part(f, idle[i]) })
 	}
 	timed, cancel = context.WithTimeout(ctx, partTime)
 	defer cancel()
@@ -86,10 +86,10 @@ func (c *Channel) part(f *dispatch.Frame, told chan struct{}) {
 //level:passive
 func (c *Channel) hangUp() {
 	gone := false
-	c.on(func(*dispatch.Frame) { gone = c.qpClosed })
+	c.proc.Run(func(*dispatch.Frame) { gone = c.qpClosed })
 	if !gone {
 		_, _ = wait(context.Background(), c.res.qp.Disconnect)
 	}
-	c.on(func(f *dispatch.Frame) { c.fail(f, DownError{Cause: CauseLogout}) })
+	c.proc.Run(func(f *dispatch.Frame) { c.fail(f, DownError{Cause: CauseLogout}) })
 	<-c.ended
 }

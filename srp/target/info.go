@@ -34,7 +34,7 @@ type ChannelInfo struct {
 // Sessions returns who is logged in. Errors: ctx's.
 func (p *Port) Sessions(ctx context.Context) ([]Session, error) {
 	var all []Session
-	if err := p.run(ctx, func(*dispatch.Frame) { all = p.sessions() }); err != nil {
+	if err := p.proc.Call(ctx, func(*dispatch.Frame) { all = p.sessions() }); err != nil {
 		return nil, err
 	}
 	return all, nil

@@ -130,7 +130,7 @@ func (p *Port) Detach(ctx context.Context, n int) (*lun.Unit, error) {
 	}
 	s := &p.slots[n]
 	// Who has looked the unit up before is counted once the processor has been there.
-	if err := p.run(ctx, func(*dispatch.Frame) {}); err != nil {
+	if err := p.proc.Call(ctx, func(*dispatch.Frame) {}); err != nil {
 		return nil, err
 	}
 	s.leaving.Store(true)
@@ -164,23 +164,6 @@ func (s *unitSlot) exit() {
 		case s.drained <- struct{}{}:
 		default:
 		}
-	}
-}
-
-// run calls fn on the processor and waits for it. When ctx ends first fn may still run.
-func (p *Port) run(ctx context.Context, fn func(f *dispatch.Frame)) error {
-	done := make(chan struct{})
-	d := new(dispatch.DPC)
-	d.Init(p.proc, func(f *dispatch.Frame) {
-		fn(f)
-		close(done)
-	})
-	d.Post()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -221,7 +204,7 @@ func (p *Port) Close(ctx context.Context) error {
 	}
 	p.listeners = nil
 	p.mu.Unlock()
-	if err := p.run(ctx, p.shutDown); err != nil {
+	if err := p.proc.Call(ctx, p.shutDown); err != nil {
 		return err
 	}
 	select {

@@ -64,7 +64,7 @@ func (q *qp) Connect(ctx context.Context, attr *verbs.ConnectAttr) error {
 		return err
 	}
 	r := newRequest(q, l, attr)
-	call(q.proc, func(f *dispatch.Frame) { err = q.await(f, r) })
+	q.proc.Run(func(f *dispatch.Frame) { err = q.await(f, r) })
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (r *request) Accept(ctx context.Context, drv verbs.QPDriver, attr *verbs.Ac
 	a := r.active
 	var err error
 	// The passive side must be able to receive before the active side may send.
-	call(b.proc, func(f *dispatch.Frame) {
+	b.proc.Run(func(f *dispatch.Frame) {
 		switch {
 		case b.closing:
 			err = verbs.ErrClosed
@@ -174,9 +174,9 @@ func (r *request) Accept(ctx context.Context, drv verbs.QPDriver, attr *verbs.Ac
 		ReadsAnswered: attr.ReadsAnswered, ReadsIssued: attr.ReadsIssued, Private: attr.Private,
 	}, false)
 	// a exists: its Connect is pending, and now only this ends it.
-	call(a.proc, func(f *dispatch.Frame) { err = r.establish(f, attr) })
+	a.proc.Run(func(f *dispatch.Frame) { err = r.establish(f, attr) })
 	if err != nil {
-		call(b.proc, b.enterError)
+		b.proc.Run(b.enterError)
 		return err
 	}
 	b.up.AcceptDone(nil)
@@ -224,7 +224,7 @@ func (q *qp) link(p *qp, c *connection, rnrRetry uint8) {
 
 // Cancel ends what is pending and flushes what is posted. Nothing begins later.
 func (q *qp) Cancel(ctx context.Context) {
-	call(q.proc, func(f *dispatch.Frame) {
+	q.proc.Run(func(f *dispatch.Frame) {
 		q.closing = true
 		q.leave(f)
 	})
@@ -234,7 +234,7 @@ func (q *qp) Cancel(ctx context.Context) {
 // Disconnect ends the connection at both ends. The peer is told without being
 // waited for.
 func (q *qp) Disconnect(ctx context.Context) {
-	call(q.proc, q.leave)
+	q.proc.Run(q.leave)
 	q.up.DisconnectDone()
 }
 

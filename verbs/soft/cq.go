@@ -72,19 +72,5 @@ func (c *cq) push(f *dispatch.Frame, e *cqe) bool {
 }
 
 func (c *cq) Destroy(ctx context.Context) {
-	call(c.proc, func(*dispatch.Frame) { c.armed = false })
-}
-
-// call runs fn on p and waits for it.
-//
-//level:passive
-func call(p *dispatch.Processor, fn dispatch.Func) {
-	done := make(chan struct{})
-	var d dispatch.DPC
-	d.Init(p, func(f *dispatch.Frame) {
-		fn(f)
-		close(done)
-	})
-	d.Post()
-	<-done
+	c.proc.Run(func(*dispatch.Frame) { c.armed = false })
 }

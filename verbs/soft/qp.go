@@ -240,7 +240,7 @@ func (q *qp) enterError(f *dispatch.Frame) {
 
 // Modify does what a consumer may ask for; connections do the rest.
 func (q *qp) Modify(ctx context.Context, to verbs.QPState) (err error) {
-	call(q.proc, func(f *dispatch.Frame) {
+	q.proc.Run(func(f *dispatch.Frame) {
 		switch from := q.State(); {
 		case q.closing:
 			err = verbs.ErrClosed
@@ -271,7 +271,7 @@ func (q *qp) reset() {
 // forgets it. It comes after Cancel, which has told the peer.
 func (q *qp) Destroy(ctx context.Context) {
 	wait := make(chan struct{})
-	call(q.proc, func(f *dispatch.Frame) {
+	q.proc.Run(func(f *dispatch.Frame) {
 		q.timer.Cancel(f)
 		q.enterError(f)
 		if p := q.peer; p != nil {
