@@ -20,6 +20,24 @@ type Driver interface {
 	Close(ctx context.Context)
 }
 
+// Find returns the object of type T that drv is, or that it stands before: a driver
+// that wraps another's has a method Unwrap() any. A provider that is given objects of
+// its own, as attributes, looks for them with it.
+//
+//level:passive
+func Find[T any](drv any) (t T, ok bool) {
+	for {
+		if t, ok = drv.(T); ok {
+			return t, true
+		}
+		w, wraps := drv.(interface{ Unwrap() any })
+		if !wraps {
+			return t, false
+		}
+		drv = w.Unwrap()
+	}
+}
+
 // PDDriver is a provider's protection domain.
 type PDDriver interface {
 	RegisterMR(ctx context.Context, attr *MRAttr) (MRDriver, Keys, error)

@@ -146,7 +146,7 @@ func (q *qp) giveUp(f *dispatch.Frame, why error) {
 
 // Accept connects b, of the passive side, with the QP that asked.
 func (r *request) Accept(ctx context.Context, drv verbs.QPDriver, attr *verbs.AcceptAttr) error {
-	b, ok := drv.(*qp)
+	b, ok := verbs.Find[*qp](drv)
 	if !ok || b.dev != r.listener.dev {
 		return verbs.ErrInvalid
 	}

@@ -124,7 +124,12 @@ func (d *pd) Destroy(ctx context.Context) {}
 // CreateQP makes a queue pair with an unguessable number.
 func (d *pd) CreateQP(ctx context.Context, attr *verbs.QPAttr, up *verbs.QP) (verbs.QPDriver, uint32, error) {
 	q := &qp{up: up, dev: d.dev, pd: d, attr: *attr, proc: attr.SendCQ.Processor()}
-	q.sendCQ, q.recvCQ = attr.SendCQ.Driver().(*cq), attr.RecvCQ.Driver().(*cq)
+	var send, recv bool
+	q.sendCQ, send = verbs.Find[*cq](attr.SendCQ.Driver())
+	q.recvCQ, recv = verbs.Find[*cq](attr.RecvCQ.Driver())
+	if !send || !recv {
+		return nil, 0, verbs.ErrInvalid
+	}
 	q.sq = make([]sqEntry, pow2(attr.MaxSend))
 	q.rq = make([]verbs.RecvWR, pow2(attr.MaxRecv))
 	q.sqMask, q.rqMask = uint32(len(q.sq)-1), uint32(len(q.rq)-1)
