@@ -71,6 +71,19 @@ func rebuildCDB(b []byte) (cdb CDB, n int, ok bool) {
 		var c ReadCapacity16
 		if c, err = ParseReadCapacity16(b); err == nil {
 			n = c.Put(&cdb)
+			break
+		}
+		var s GetLBAStatus
+		if s, err = ParseGetLBAStatus(b); err == nil {
+			n = s.Put(&cdb)
+		}
+	case OpPreFetch10, OpPreFetch16:
+		var c PreFetch
+		if c, err = ParsePreFetch(b); err == nil {
+			n = c.Put(&cdb)
+			if op == OpPreFetch16 {
+				n = c.Put16(&cdb)
+			}
 		}
 	case OpModeSense6, OpModeSense10:
 		var c ModeSense

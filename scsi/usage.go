@@ -48,14 +48,24 @@ func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
 		c.Usage = usage10(0x08)
 	case OpWriteSame16:
 		c.Usage = usage16(0x09)
+	case OpPreFetch10:
+		c.Usage = usage10(0x02)
+	case OpPreFetch16:
+		c.Usage = usage16(0x02)
 	case OpUnmap:
 		c.Usage = CDB{6: 0x3f, 7: 0xff, 8: 0xff}
 	case OpServiceActionIn:
-		if serviceAction != SAReadCapacity16 {
+		switch serviceAction {
+		case SAReadCapacity16:
+			c.Usage = CDB{10: 0xff, 11: 0xff, 12: 0xff, 13: 0xff}
+		case SAGetLBAStatus16:
+			c.Usage = usage16(0)
+			c.Usage[14] = 0xff
+		default:
 			return Command{}, false
 		}
 		c.HasServiceAction, c.ServiceAction = true, serviceAction
-		c.Usage = CDB{1: byte(serviceAction), 10: 0xff, 11: 0xff, 12: 0xff, 13: 0xff}
+		c.Usage[1] = byte(serviceAction)
 	case OpMaintenanceIn:
 		if serviceAction != SAReportSupportedOps {
 			return Command{}, false
