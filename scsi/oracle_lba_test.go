@@ -19,7 +19,7 @@ func TestOracleLBAStatus(t *testing.T) {
 			s := LBAStatus{LBA: rng.Uint64(), Blocks: rng.Uint32(), Status: ProvisioningStatus(rng.UintN(5)), Additional: uint8(rng.UintN(2))}
 			all = append(all, s)
 			b = s.Append(b)
-			fmt.Fprintf(&want, "0x%x  0x%x  %d  %d\n", s.LBA, s.Blocks, s.Status, s.Additional)
+			fmt.Fprintf(&want, "0x%016x  0x%x  %d  %d\n", s.LBA, s.Blocks, s.Status, s.Additional)
 		}
 		l, err := ParseLBAStatus(b)
 		if err != nil || l.Len() != n {
