@@ -15,45 +15,30 @@ import (
 // Config says what a daemon is to do.
 type Config struct {
 	Embedded bool          // have a target in the process
-	Units    int           // of the embedded target, 1 to MaxUnits; 0 means 1
-	Store    embedded.Kind // "" means embedded.File
+	Units    int           // of the embedded target, 1 to MaxUnits
+	Store    embedded.Kind // one of embedded.Kinds
 	Size     uint64        // of each embedded unit, bytes; 0: as it is, or the default of its kind
 	Faults   []string      // see embedded.ParseFaults
 
 	Targets []string // login strings; none with Embedded means the embedded target
 	LUNs    []int    // to serve; none means all that are found
 
-	Channels  int    // of a session whose login string does not say, 1 to MaxChannels; 0 means 1
-	QueueSize int    // commands a channel, likewise; 0 means srp.DefaultQueueSize
-	Protect   string // io, bounce or region, likewise; "" means io
+	Channels  int    // of a session whose login string does not say, 1 to MaxChannels
+	QueueSize int    // commands a channel, likewise, 1 to srp.MaxQueueSize
+	Protect   string // likewise: io, bounce or region
 
 	StateDir string
 	Socket   string // NBD
 	Control  string
 	TCP      string // NBD: HOST:PORT, or a port alone, which is of the loopback; "" for none
 	ReadOnly bool
-	Capture  string // packet file; "" for none
 
 	Program string // name and build, for the control socket
 	Log     *slog.Logger
 }
 
-// settle fills in defaults, and refuses what is wrong in a way that the user can see.
+// settle refuses what is wrong in a way that the user can see, and fills in the rest.
 func (c *Config) settle() error {
-	def := func(v *int, to int) {
-		if *v == 0 {
-			*v = to
-		}
-	}
-	def(&c.Units, 1)
-	def(&c.Channels, 1)
-	def(&c.QueueSize, srp.DefaultQueueSize)
-	if c.Store == "" {
-		c.Store = embedded.File
-	}
-	if c.Protect == "" {
-		c.Protect = "io"
-	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}

@@ -7,6 +7,7 @@ import (
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/embedded"
 	"minisrp/cmd/srpd/hold"
+	"minisrp/cmd/srpd/socket"
 	"minisrp/cmd/srpd/state"
 	"minisrp/miniport"
 	"minisrp/scsi/disk"
@@ -30,6 +31,7 @@ var meanings = []struct {
 	{embedded.ErrMemory, exitcode.Usage, "ask for less with --size and --luns, or take --store file"},
 	{lun.ErrGeometry, exitcode.Usage, "give --size the size that the file has, leave it out, or choose another directory with --state-dir"},
 	{lun.ErrNotFile, exitcode.Usage, "move what is there away, or choose another directory with --state-dir"},
+	{socket.ErrPath, exitcode.Usage, "choose a shorter one with --socket, --control or --state-dir"},
 	{fs.ErrExist, exitcode.Usage, "choose another path with --socket or --control"},
 
 	{disk.ErrNoUnit, exitcode.NotFound, ""},

@@ -84,7 +84,7 @@ func (d *Daemon) startLogins(ctx context.Context) error {
 	for _, l := range d.logins {
 		address := l.options.Address()
 		if !d.reaches(&address) {
-			return exitcode.With(exitcode.Unreachable, fmt.Errorf("target %s: no RDMA device for that address", address), d.whatIsReached())
+			return exitcode.With(exitcode.Unreachable, fmt.Errorf("--target %s: no RDMA device for that address", address), d.whatIsReached())
 		}
 		tc := d.targetConfig(l.options)
 		var err error

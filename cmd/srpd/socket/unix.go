@@ -24,14 +24,17 @@ type UnixListener struct {
 // MaxPath is the longest path of a unix socket, in bytes (unix(7)).
 const MaxPath = 107
 
+// ErrPath says that a path cannot be a socket's. The user chooses another.
+var ErrPath = errors.New("not a path for a socket")
+
 // ListenUnix listens at path, with the permissions perm on the socket. A socket that nobody listens on is replaced.
-// Errors: *hold.InUseError when a process serves it; fs.ErrExist when path is not a socket.
+// Errors: ErrPath; *hold.InUseError when a process serves it; fs.ErrExist when path is not a socket.
 //
 //level:passive
 func ListenUnix(path string, perm fs.FileMode) (*UnixListener, error) {
 	if len(path) == 0 || len(path) > MaxPath || path[0] == '@' {
-		return nil, fmt.Errorf("socket %q: want a path of 1 to %d bytes that does not begin with '@'; this one has %d",
-			path, MaxPath, len(path))
+		return nil, fmt.Errorf("socket %q: %w: want a path of 1 to %d bytes that does not begin with '@'; this one has %d",
+			path, ErrPath, MaxPath, len(path))
 	}
 	lock, err := hold.New(path + ".lock")
 	if err != nil {
