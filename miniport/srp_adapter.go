@@ -202,5 +202,10 @@ func (m *SRP) UnitControl(ctx context.Context, p *Path, c UnitControl) error {
 	return nil
 }
 
-// Close closes the protection domain, after everything else.
-func (m *SRP) Close(ctx context.Context) error { return closeObject(ctx, m.pd) }
+// Close closes the protection domain, after everything else. There is none when FindAdapter has failed.
+func (m *SRP) Close(ctx context.Context) error {
+	if m.pd == nil {
+		return nil
+	}
+	return closeObject(ctx, m.pd)
+}
