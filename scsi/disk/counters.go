@@ -11,7 +11,7 @@ type OpCounters struct {
 
 // Counters are a disk's figures since Open.
 type Counters struct {
-	Read, Write, Flush, Unmap, WriteZeroes OpCounters
+	Read, Write, Flush, Unmap, WriteZeroes, Status, Prefetch OpCounters
 
 	Waits     uint64 // requests that found no slot free
 	Commands  uint64 // SRBs submitted
@@ -34,7 +34,7 @@ type Counters struct {
 
 // counters are a lane's share.
 type counters struct {
-	ops      [WriteZeroes + 1]opCounters
+	ops      [Ops]opCounters
 	waits    atomic.Uint64
 	commands atomic.Uint64
 	classes  [classes]atomic.Uint64
@@ -64,6 +64,7 @@ func (d *Disk) Counters() Counters {
 		c := &l.counters
 		for op, to := range [...]*OpCounters{
 			Read: &t.Read, Write: &t.Write, Flush: &t.Flush, Unmap: &t.Unmap, WriteZeroes: &t.WriteZeroes,
+			Status: &t.Status, Prefetch: &t.Prefetch,
 		} {
 			to.Ops += c.ops[op].ops.Load()
 			to.Bytes += c.ops[op].bytes.Load()

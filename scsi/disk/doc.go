@@ -1,5 +1,5 @@
-// Package disk is the disk class driver: it turns reads, writes, flushes, unmaps and zeroing of byte ranges into SCSI
-// tasks on a unit of the port driver. It must not know how the unit is reached.
+// Package disk is the disk class driver: it turns reads, writes, flushes, unmaps and zeroing of byte ranges, and
+// questions about what is kept of them, into SCSI tasks on a unit of the port driver. It must not know how the unit is reached.
 //
 //	Open: identify                                            Passive
 //	Submit → lane: check, queue, split → CDB → Unit.Submit    Dispatch
@@ -52,7 +52,8 @@
 //
 // A unit that refuses UNMAP, WRITE SAME, one of their bits, FUA, or a form of SYNCHRONIZE CACHE is not asked so again:
 // zeroing goes from WRITE SAME with UNMAP (only with LBPRZ, so that holes read as zeros) to WRITE SAME and to writing
-// zeros; FUA to a flush behind the write; unmapping ends in doing nothing, since it is a hint.
+// zeros; FUA to a flush behind the write; unmapping and prefetching end in doing nothing, since they are hints; and
+// a unit that cannot tell its holes (GET LBA STATUS) is said to keep everything.
 //
 // # Durability
 //
@@ -81,6 +82,7 @@
 // # Clauses
 //
 // SAM-5 5.3 (statuses), 5.14 (unit attention); SPC-5 4.4 (sense data), 6.7 (INQUIRY), 6.13 (MODE SENSE), 6.34 (REPORT
-// SUPPORTED OPERATION CODES), 7.7 (VPD); SBC-4 4.7 (provisioning), 5.15–5.18 (READ, READ CAPACITY), 5.33
-// (SYNCHRONIZE CACHE), 5.37 (UNMAP), 5.40–5.43 (WRITE), 5.49 (WRITE SAME), 6.5 and 6.6 (caching page, block VPD).
+// SUPPORTED OPERATION CODES), 7.7 (VPD); SBC-4 4.7 (provisioning), 5.6 (GET LBA STATUS), 5.13 (PRE-FETCH), 5.15–5.18
+// (READ, READ CAPACITY), 5.33 (SYNCHRONIZE CACHE), 5.37 (UNMAP), 5.40–5.43 (WRITE), 5.49 (WRITE SAME), 6.5 and 6.6
+// (caching page, block VPD).
 package disk

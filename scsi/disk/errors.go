@@ -45,6 +45,8 @@ var (
 	ErrTimeout = errors.New("disk does not answer")
 	// ErrIO: any other failure of the unit. Of a write any part may have been executed.
 	ErrIO = errors.New("input/output error")
+	// ErrSlow: zeroing would be no faster than writing zeros, and Request.Fast was set. Write them.
+	ErrSlow = errors.New("zeroing is no faster than writing")
 	// ErrUnsupported: the unit has a write cache and no command to flush it. Nothing is known to be durable.
 	ErrUnsupported = errors.New("not supported by the disk")
 	// ErrLostWrites: the unit has lost writes that it had acknowledged. Each Flush ends so until AcceptLoss, so

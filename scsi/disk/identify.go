@@ -16,7 +16,7 @@ import (
 //
 // INQUIRY comes first because an absent unit answers it too.
 func (d *Disk) identify(ctx context.Context) (*view, error) {
-	id := identification{d: d, caps: canSync10 | canSync16 | canSame16 | canSame10}
+	id := identification{d: d, caps: canSync10 | canSync16 | canSame16 | canSame10 | canStatus}
 	steps := [...]func(context.Context) error{
 		id.inquiry, id.ready, id.pages, id.capacity, id.mode, id.commands,
 	}
@@ -26,7 +26,11 @@ func (d *Disk) identify(ctx context.Context) (*view, error) {
 		}
 	}
 	id.limits()
-	return newView(id.info, id.caps), nil
+	v := newView(id.info, id.caps)
+	if most := id.blockLimits.MaxPrefetch; most != 0 {
+		v.prefetch = uint64(most)
+	}
+	return v, nil
 }
 
 // identification is what is gathered on the way.
@@ -269,14 +273,25 @@ func (id *identification) modePage(ctx context.Context, page uint8) (h scsi.Mode
 func (id *identification) commands(ctx context.Context) error {
 	for _, c := range [...]struct {
 		op   scsi.Opcode
+		sa   uint16 // 0: the operation code has no service actions
 		caps caps
 	}{
-		{scsi.OpSynchronizeCache, canSync10},
-		{scsi.OpSyncCache16, canSync16},
-		{scsi.OpWriteSame16, canSame16},
-		{scsi.OpWriteSame10, canSame10},
+		{scsi.OpSynchronizeCache, 0, canSync10},
+		{scsi.OpSyncCache16, 0, canSync16},
+		{scsi.OpWriteSame16, 0, canSame16},
+		{scsi.OpWriteSame10, 0, canSame10},
+		{scsi.OpPreFetch16, 0, canPrefetch},
+		{scsi.OpServiceActionIn, scsi.SAGetLBAStatus16, canStatus},
 	} {
-		r := scsi.ReportSupported{Options: scsi.ReportByOpcode, Opcode: c.op, AllocationLength: shortAnswer}
+		r := scsi.ReportSupported{
+			Options: scsi.ReportByOpcode, Opcode: c.op, ServiceAction: c.sa, AllocationLength: shortAnswer,
+		}
+		switch {
+		case c.caps == canStatus && !id.info.Thin:
+			continue // there are no holes
+		case c.sa != 0:
+			r.Options = scsi.ReportByAction
+		}
 		b, err := id.d.exec(ctx, func(cdb *scsi.CDB) int { return r.Put(cdb) }, shortAnswer)
 		if err != nil {
 			if lacks(err) {
@@ -292,7 +307,10 @@ func (id *identification) commands(ctx context.Context) error {
 		case scsi.SupportNone:
 			id.caps &^= c.caps
 		case scsi.SupportStandard:
-			if c.op == scsi.OpWriteSame16 && len(one.Usage) > 1 && one.Usage[1]&1 != 0 {
+			switch {
+			case c.caps == canPrefetch: // of which it is of no use to find out by trying
+				id.caps |= canPrefetch
+			case c.op == scsi.OpWriteSame16 && len(one.Usage) > 1 && one.Usage[1]&1 != 0:
 				id.caps |= canNoData
 			}
 		}
@@ -327,9 +345,12 @@ func (id *identification) limits() {
 		i.LBPRZ = i.LBPRZ || p.ReadsZeros()
 		byUnmap = byUnmap && p.Unmap
 	}
+	i.Prefetch = id.caps&canPrefetch != 0
 	if !i.Thin {
+		id.caps &^= canStatus
 		return
 	}
+	i.Extents = id.caps&canStatus != 0
 	if byUnmap {
 		id.caps |= canUnmap
 	}

@@ -55,6 +55,9 @@ type Info struct {
 	UnmapAlignment      uint32 // logical blocks: where the first such granule starts
 	MaxWriteSame        uint64 // logical blocks of one WRITE SAME; 0: not told
 
+	Extents  bool // Status tells holes from what the unit keeps; else everything is said to be kept
+	Prefetch bool // Prefetch requests reach the unit
+
 	WriteCache Cache
 	FUA        bool // the unit knows the FUA bit
 	ReadOnly   bool
@@ -82,7 +85,9 @@ const (
 	canSame10        // WRITE SAME(10)
 	canUnmapBySame16 // with UNMAP
 	canUnmapBySame10
-	canNoData // WRITE SAME(16) with NDOB
+	canNoData   // WRITE SAME(16) with NDOB
+	canStatus   // GET LBA STATUS
+	canPrefetch // PRE-FETCH(16)
 )
 
 // view is Info and what the data path makes of it. It is never changed.
@@ -98,13 +103,14 @@ type view struct {
 
 	unmapBlocks uint64 // of one UNMAP
 	unmapEach   uint32 // of each of its descriptors
+	prefetch    uint64 // blocks of one PRE-FETCH
 	same16      uint64 // blocks of one WRITE SAME(16)
 	same10      uint64 // and (10)
 }
 
 // newView works out what the data path needs.
 func newView(i Info, c caps) *view {
-	v := &view{info: i, caps: c, count: i.Blocks()}
+	v := &view{info: i, caps: c, count: i.Blocks(), prefetch: math.MaxUint32}
 	for b := i.LogicalBlock; b > 1; b >>= 1 {
 		v.shift++
 	}

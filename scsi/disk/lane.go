@@ -245,6 +245,9 @@ func (l *lane) progress(s *slot) {
 		l.tell(s)
 		return
 	}
+	if s.kind == kindStatus {
+		s.learn(l.disk.view.Load())
+	}
 	s.lba += s.count
 	s.left -= s.count
 	if s.left != 0 && s.request.work.err == nil {

@@ -3,6 +3,7 @@ package disk_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,11 +49,13 @@ func newModel(t *testing.T, rt *rapid.T) *model {
 			LowestAligned: uint16(n("lowest", 0, 8)), Provisioned: b("thin"), ReadsZeros: b("LBPRZ"),
 		},
 		Limits: &scsi.BlockLimits{
-			MaxTransfer: uint32(n("transfer", 0, 40)), MaxUnmapBlocks: uint32(n("unmap", 0, 60)),
+			MaxTransfer: uint32(n("transfer", 0, 40)), MaxPrefetch: uint32(n("prefetch", 0, 60)),
+			MaxUnmapBlocks:      uint32(n("unmap", 0, 60)),
 			MaxUnmapDescriptors: uint32(n("descriptors", 0, 3)), UnmapGranularity: uint32(n("granularity", 0, 9)),
 			UnmapAligned: b("aligned"), UnmapAlignment: uint32(n("alignment", 0, 9)), MaxWriteSame: uint64(n("same", 0, 60)),
 		},
 		WriteCache: b("cache"), NoCachingPage: b("no page"), DPOFUA: b("FUA"), NoData: b("NDOB"),
+		LBAStatus: b("LBA status"), Prefetch: b("prefetch"),
 		MaxWriteSame: uint64(n("true same", 0, 80)),
 		Provisioning: &scsi.Provisioning{Unmap: b("LBPU"), UnmapByWriteSame: b("LBPWS"), UnmapByWriteSame10: b("LBPWS10")},
 	}
@@ -87,11 +90,14 @@ func (m *model) batch() {
 		}
 		blocks := rapid.IntRange(0, m.count-lba).Draw(m.T, "length")
 		q := &disk.Request{
-			Op:  disk.Op(rapid.IntRange(0, int(disk.WriteZeroes)).Draw(m.T, "op")),
+			Op:  disk.Op(rapid.IntRange(0, disk.Ops-1).Draw(m.T, "op")),
 			FUA: rapid.Bool().Draw(m.T, "fua"), MayUnmap: rapid.Bool().Draw(m.T, "hole"),
 			Offset: uint64(lba * m.block), Length: uint64(blocks * m.block),
 		}
 		q.Done = func(f *dispatch.Frame, q *disk.Request) { m.done[q]++ }
+		if q.Op == disk.Status {
+			q.Extents = make([]disk.Extent, rapid.IntRange(1, 20).Draw(m.T, "extents"))
+		}
 		if q.Op == disk.Read || q.Op == disk.Write {
 			q.Data = m.segments(&memory, blocks)
 		}
@@ -187,6 +193,17 @@ func (m *model) compare(q *disk.Request, before []byte) {
 		return
 	}
 	switch q.Op {
+	case disk.Status:
+		told := mapped(r.unit, q.Offset, q.Length, r.disk.Info().LBPRZ, cap(q.Extents))
+		if !r.unit.Config.LBAStatus || !r.disk.Info().Thin {
+			if told = nil; q.Length > 0 {
+				told = []disk.Extent{{Length: q.Length}}
+			}
+		}
+		if !slices.Equal(q.Extents, told) {
+			m.Errorf("status of %d bytes at %d: %v, want %v", q.Length, at, q.Extents, told)
+		}
+		return
 	case disk.Read:
 		for _, s := range q.Data {
 			if !bytes.Equal(s.Bytes(), want[:s.Length]) {

@@ -21,6 +21,14 @@ const (
 	Unmap
 	// WriteZeroes makes Length bytes read as zeros.
 	WriteZeroes
+	// Status tells in Extents which of Length bytes the unit keeps, from Offset on.
+	Status
+	// Prefetch tells the disk that Length bytes will be read soon. It may do
+	// nothing, and completes before they are there.
+	Prefetch
+
+	// Ops is how many operations there are.
+	Ops int = iota
 )
 
 func (o Op) String() string {
@@ -35,8 +43,20 @@ func (o Op) String() string {
 		return "unmap"
 	case WriteZeroes:
 		return "write zeroes"
+	case Status:
+		return "status"
+	case Prefetch:
+		return "prefetch"
 	}
 	return "unknown operation"
+}
+
+// Extent is a run of bytes that the unit keeps in the same way. Hole and Zero both false is what is said of those
+// that nothing is known of.
+type Extent struct {
+	Length uint64
+	Hole   bool // no space is kept for them
+	Zero   bool // they read as zeros
 }
 
 // DoneFunc is told that a request is complete: the result is in r.Err, and the
@@ -57,9 +77,14 @@ type Request struct {
 	Op       Op
 	FUA      bool // Write, Unmap, WriteZeroes: durable before it completes
 	MayUnmap bool // WriteZeroes: may leave a hole
+	Fast     bool // WriteZeroes: fail with ErrSlow rather than take as long as a write
 	Offset   uint64
 	Length   uint64
 	Data     []miniport.Segment // Read, Write: Length bytes in all; not touched until Done
+
+	// Extents is room for what Status tells, one or more. Afterwards, without an error, it has what was told, from
+	// Offset on, each unlike the one before, and no more than Length bytes in all: fewer when there was no room.
+	Extents []Extent
 
 	// Err is the result: nil, a sentinel of this package, or an *Error, which is a
 	// part of the request and valid until it is submitted again.

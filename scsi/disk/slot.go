@@ -19,6 +19,8 @@ const (
 	kindUnmap
 	kindZero
 	kindSync
+	kindStatus
+	kindPrefetch
 	kindControl // a command of the identification
 )
 
@@ -111,6 +113,14 @@ func (s *slot) begin(v *view, r *Request) bool {
 		s.sync()
 		w.left = 0
 		return true
+	case Status, Prefetch: // one after the other: each tells where the next begins, or there is no hurry
+		s.kind = kindStatus
+		if r.Op == Prefetch {
+			s.kind = kindPrefetch
+		}
+		s.lba, s.left = w.lba, w.left
+		w.left = 0
+		return true
 	}
 	s.kind = kindUnmap
 	if r.Op == WriteZeroes {
@@ -149,8 +159,15 @@ func (s *slot) build(v *view, can caps) (send bool, meaning error) {
 	case kindUnmap:
 		return s.buildUnmap(v, can), nil
 	case kindZero:
+		if s.request.Fast && !s.leavesHole(v, can) {
+			return false, ErrSlow
+		}
 		s.buildZero(v, can)
 		return true, nil
+	case kindStatus:
+		return s.buildStatus(can), nil
+	case kindPrefetch:
+		return s.buildPrefetch(v, can), nil
 	}
 	return true, nil
 }
@@ -238,6 +255,14 @@ func (s *slot) buildUnmap(v *view, can caps) bool {
 		s.request.work.sync = true
 	}
 	return true
+}
+
+// leavesHole says whether buildZero takes a form that unmaps: the only one that is known to write nothing.
+func (s *slot) leavesHole(v *view, can caps) bool {
+	if !s.request.MayUnmap || !v.info.LBPRZ {
+		return false
+	}
+	return can&canUnmapBySame16 != 0 || can&canUnmapBySame10 != 0 && s.fits10(v)
 }
 
 // buildZero takes the form that costs least and still zeros for certain. Unmapped blocks read as zeros only on a

@@ -12,7 +12,12 @@ func (r *Request) begin(v *view) error {
 	case Flush:
 		w.left = 1
 		return nil
-	case Read, Write, Unmap, WriteZeroes:
+	case Read, Write, Unmap, WriteZeroes, Prefetch:
+	case Status:
+		if cap(r.Extents) == 0 {
+			return ErrInvalid
+		}
+		r.Extents = r.Extents[:0]
 	default:
 		return ErrInvalid
 	}
@@ -22,7 +27,7 @@ func (r *Request) begin(v *view) error {
 	if r.Offset > v.info.Size || r.Length > v.info.Size-r.Offset {
 		return ErrRange
 	}
-	if r.Op != Read && v.info.ReadOnly {
+	if r.Op.changes() && v.info.ReadOnly {
 		return ErrReadOnly
 	}
 	if (r.Op == Read || r.Op == Write) && !r.sound() {
@@ -35,6 +40,9 @@ func (r *Request) begin(v *view) error {
 	w.part = max(bulkPart>>v.shift, (w.left+bulkParts-1)/bulkParts)
 	return nil
 }
+
+// changes reports whether an operation changes the disk.
+func (o Op) changes() bool { return o == Write || o == Unmap || o == WriteZeroes }
 
 // sound reports whether the segments are in their regions and Length bytes in all.
 func (r *Request) sound() bool {

@@ -26,7 +26,12 @@ func (u *Unit) execute(s *miniport.SRB) scsi.Sense {
 	case scsi.OpReadCapacity10:
 		scatter(s, u.Config.Capacity.Append10(u.answer[:0]), scsi.Capacity10Size)
 		return good
+	case scsi.OpPreFetch10, scsi.OpPreFetch16:
+		return u.prefetch(cdb)
 	case scsi.OpServiceActionIn:
+		if sa, _ := scsi.ServiceAction(cdb); sa == scsi.SAGetLBAStatus16 {
+			return u.lbaStatus(s, cdb)
+		}
 		c, err := scsi.ParseReadCapacity16(cdb)
 		if err != nil {
 			return illegal(scsi.ASCInvalidOpcode)
@@ -122,11 +127,19 @@ func (u *Unit) modeSense(s *miniport.SRB, cdb []byte) scsi.Sense {
 
 func (u *Unit) reportSupported(s *miniport.SRB, cdb []byte) scsi.Sense {
 	c, err := scsi.ParseReportSupported(cdb)
-	if err != nil || c.Options != scsi.ReportByOpcode {
+	if err != nil || c.Options != scsi.ReportByOpcode && c.Options != scsi.ReportByAction {
 		return illegal(scsi.ASCInvalidFieldInCDB)
 	}
 	one := scsi.OneCommand{Support: scsi.SupportNone}
-	known, ok := scsi.LookupCommand(c.Opcode, 0)
+	known, ok := scsi.LookupCommand(c.Opcode, c.ServiceAction)
+	switch {
+	case ok && known.HasServiceAction != (c.Options == scsi.ReportByAction):
+		return illegal(scsi.ASCInvalidFieldInCDB)
+	case ok && c.ServiceAction == scsi.SAGetLBAStatus16:
+		ok = u.Config.LBAStatus
+	case ok && (c.Opcode == scsi.OpPreFetch16 || c.Opcode == scsi.OpPreFetch10):
+		ok = u.Config.Prefetch
+	}
 	if ok && !slices.Contains(u.Config.Unknown, c.Opcode) {
 		one.Support = scsi.SupportStandard
 		one.Usage = known.Usage[:known.Length]
@@ -183,6 +196,7 @@ func (u *Unit) readWrite(s *miniport.SRB, cdb []byte) scsi.Sense {
 	for _, g := range s.Data {
 		data = data[copy(data, g.Bytes()):]
 	}
+	u.mark(c.LBA, uint64(c.Blocks), false)
 	u.written(c.LBA, uint64(c.Blocks), c.FUA)
 	return good
 }
@@ -240,6 +254,7 @@ func (u *Unit) deallocate(lba, blocks uint64) {
 			for i := range b {
 				b[i] = fill
 			}
+			u.mark(at, 1, true)
 		}
 	}
 	u.written(lba, blocks, false)
@@ -303,6 +318,7 @@ func (u *Unit) writeSame(s *miniport.SRB, cdb []byte) scsi.Sense {
 	for len(data) > 0 {
 		data = data[copy(data, block):]
 	}
+	u.mark(c.LBA, blocks, false)
 	u.written(c.LBA, blocks, false)
 	if c.Unmap {
 		u.deallocate(c.LBA, blocks)

@@ -23,6 +23,9 @@ type Config struct {
 	DPOFUA         bool
 	NoData         bool // WRITE SAME(16) with NDOB
 
+	LBAStatus bool // GET LBA STATUS
+	Prefetch  bool // PRE-FETCH
+
 	// Unknown commands end with INVALID COMMAND OPERATION CODE. REPORT SUPPORTED OPERATION CODES tells the truth
 	// about them, unless it is one of them.
 	Unknown []scsi.Opcode
@@ -68,8 +71,9 @@ type Unit struct {
 	Record bool
 	Log    []Entry
 
-	Data    []byte // the blocks as they read; units of more than 1 GiB keep none
-	Durable []byte // the blocks as they were after a loss of power
+	Data     []byte // the blocks as they read; units of more than 1 GiB keep none
+	Durable  []byte // the blocks as they were after a loss of power
+	Unmapped []bool // by block: deallocated, and not written since
 
 	proc     *dispatch.Processor
 	incoming dispatch.Stack[Command, *Command]
@@ -112,9 +116,13 @@ func (u *Unit) Resize(last uint64) {
 	u.Config.Capacity.LastLBA = last
 	size, ok := u.Config.Capacity.Bytes()
 	if !ok || size > maxData {
-		u.Data, u.Durable = nil, nil
+		u.Data, u.Durable, u.Unmapped = nil, nil, nil
 		return
 	}
+	blocks, _ := u.Config.Capacity.Blocks()
+	unmapped := make([]bool, blocks)
+	copy(unmapped, u.Unmapped)
+	u.Unmapped = unmapped
 	data, durable := make([]byte, size), make([]byte, size)
 	copy(data, u.Data)
 	copy(durable, u.Durable)
