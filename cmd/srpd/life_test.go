@@ -69,15 +69,15 @@ func TestAnnouncement(t *testing.T) {
 func TestEnd(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		p := start(t, state, embeddedArgs()...)
+		p := start(t, state, embeddedArgs("--luns", "2")...)
 		qemuIO(t, p.uri("disk0"), fmt.Sprintf("write -P %d 8M 4M", 0x11+i))
-		load := exec.Command("qemu-img", "bench", "-f", "raw", "-t", "none", "-w", "-d", "64", "-c", "100000000", "-S", "4096", p.uri("disk0"))
+		load := exec.Command("qemu-img", "bench", "-f", "raw", "-t", "none", "-w", "-d", "64", "-c", "100000000", p.uri("disk1"))
 		if err := load.Start(); err != nil {
 			t.Skipf("needs qemu-img: %v", err)
 		}
 		for deadline := time.Now().Add(10 * time.Second); ; { // until it has written something
 			out, _ := p.srpctl("counters")
-			if m := regexp.MustCompile(`(?m)^  disk0 +\d+ +\d+ +(\d{4,})`).FindString(out); m != "" {
+			if m := regexp.MustCompile(`(?m)^  disk1 +\d+ +\d+ +(\d{4,})`).FindString(out); m != "" {
 				break
 			}
 			if time.Now().After(deadline) {
@@ -98,7 +98,7 @@ func TestEnd(t *testing.T) {
 				t.Errorf("after %v: %s", sig, text)
 			}
 		}
-		p = start(t, state, embeddedArgs()...)
+		p = start(t, state, embeddedArgs("--luns", "2")...)
 		qemuIO(t, p.uri("disk0"), fmt.Sprintf("read -P %d 8M 4M", 0x11+i))
 		p.stop()
 	}
