@@ -53,7 +53,7 @@ func (s *SRB) Err() error {
 		if sense, err := scsi.ParseSense(s.Sense()); err == nil {
 			e.HasSense, e.Sense = true, sense
 		}
-		return &SRBError{scsi.CommandName(s.CDB[:s.CDBLength]), s.Status, e}
+		return &SRBError{scsi.CommandName(s.CDB[:min(int(s.CDBLength), len(s.CDB))]), s.Status, e}
 	}
-	return &SRBError{scsi.CommandName(s.CDB[:s.CDBLength]), s.Status, nil}
+	return &SRBError{scsi.CommandName(s.CDB[:min(int(s.CDBLength), len(s.CDB))]), s.Status, nil}
 }

@@ -90,7 +90,7 @@ type SRB struct {
 	// Set by the submitter.
 	Done      DoneFunc
 	CDB       scsi.CDB
-	CDBLength uint8 // 6, 10, 12, 16 or 32
+	CDBLength uint8 // 6, 10, 12 or 16; 32 where srp.SessionConfig.MaxCDB says so
 	Attribute srp.TaskAttribute
 	Direction Direction
 	Data      []Segment     // Length bytes in all

@@ -13,7 +13,7 @@ func (m *SRP) Initialize(f *dispatch.Frame) error { return nil }
 // BuildIO fills in the SRB's request and its segments.
 func (m *SRP) BuildIO(f *dispatch.Frame, s *SRB) Status {
 	r := &s.ext.request
-	if len(s.Data) > maxSegments {
+	if len(s.Data) > maxSegments || int(s.CDBLength) > len(s.CDB) {
 		return StatusInvalidRequest
 	}
 	for i := range s.Data {

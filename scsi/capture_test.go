@@ -115,7 +115,7 @@ func rebuildCDB(b []byte) (cdb CDB, n int, ok bool) {
 			n = c.Put(&cdb)
 		}
 	default:
-		if !IsRW(op) {
+		if !IsRW(b) {
 			return cdb, 0, false
 		}
 		var r RW
@@ -133,7 +133,7 @@ func TestCapturedCDBsRebuildToTheSameBytes(t *testing.T) {
 			continue
 		}
 		cdb, n, ok := rebuildCDB(x.cdb)
-		if !ok || !bytes.Equal(cdb[:], x.cdb) {
+		if !ok || !bytes.Equal(cdb[:len(x.cdb)], x.cdb) || len(bytes.Trim(cdb[len(x.cdb):], "\x00")) != 0 {
 			t.Errorf("%x (%s): rebuilt as %x, %t", x.cdb, CommandName(x.cdb), cdb, ok)
 		}
 		if want, _ := CDBLength(x.cdb); n != want {

@@ -2,10 +2,10 @@ package scsi
 
 import "encoding/binary"
 
-// CDBSize is the length of the CDB field of an SRP_CMD, and of the longest CDB that this package builds.
-const CDBSize = 16
+// CDBSize is the length of the longest CDB that this package builds, a variable length CDB such as READ(32).
+const CDBSize = 32
 
-// CDB is room for a command descriptor block of up to 16 bytes. The Put methods write all of it: the
+// CDB is room for a command descriptor block of up to 32 bytes. The Put methods write all of it: the
 // command, then zeros. A CDB inside a larger buffer is (*scsi.CDB)(buf[at:at+scsi.CDBSize]).
 type CDB [CDBSize]byte
 

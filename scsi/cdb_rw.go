@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// RW is a READ or WRITE of any CDB size (SBC-4 5.15–5.18, 5.40–5.43).
+// RW is a READ or WRITE of any CDB size (SBC-4 5.15–5.19, 5.40–5.44).
 type RW struct {
 	Write   bool   // WRITE, otherwise READ
 	FUA     bool   // FORCE UNIT ACCESS: read from, or write through to, the medium
@@ -20,7 +20,7 @@ var (
 	errRWShort   = shortError("READ or WRITE CDB")
 	errRWOpcode  = formatError("not a READ or WRITE CDB")
 	errRWRange   = rangeError("READ or WRITE")
-	errRWSize    = rangeError("CDB size of READ or WRITE, want 6, 10, 12 or 16")
+	errRWSize    = rangeError("CDB size of READ or WRITE, want 6, 10, 12, 16 or 32")
 	rwReadCodes  = [4]Opcode{OpRead6, OpRead10, OpRead12, OpRead16}
 	rwWriteCodes = [4]Opcode{OpWrite6, OpWrite10, OpWrite12, OpWrite16}
 )
@@ -37,8 +37,8 @@ func (r *RW) Put(cdb *CDB) int {
 	return 16
 }
 
-// PutSize writes r as a CDB of the given size (6, 10, 12 or 16 bytes), for a logical unit that lacks
-// the others. Errors: ErrRange when r does not fit that size, or size is none of these; cdb is then
+// PutSize writes r as a CDB of the given size (6, 10, 12, 16 or 32 bytes), for a logical unit that lacks
+// the others. The tags for protection information of READ(32) and WRITE(32) become zero. Errors: ErrRange when r does not fit that size, or size is none of these; cdb is then
 // unchanged. READ(6) and WRITE(6) carry 1–256 blocks and none of the flags.
 func (r *RW) PutSize(cdb *CDB, size int) error {
 	switch size {
@@ -61,6 +61,8 @@ func (r *RW) PutSize(cdb *CDB, size int) error {
 		binary.BigEndian.PutUint32(cdb[6:10], r.Blocks)
 	case 16:
 		r.put16(cdb)
+	case 32:
+		r.put32(cdb)
 	default:
 		return errRWSize
 	}
@@ -79,6 +81,43 @@ func (r *RW) put16(cdb *CDB) {
 	binary.BigEndian.PutUint32(cdb[10:14], r.Blocks)
 }
 
+func (r *RW) put32(cdb *CDB) {
+	sa := SARead32
+	if r.Write {
+		sa = SAWrite32
+	}
+	put32(cdb, sa, r.flags(), r.Group, r.LBA, r.Blocks)
+}
+
+// put32 writes a block command with a variable length CDB of 32 bytes (SBC-4 5.19): all that they share.
+func put32(cdb *CDB, sa uint16, flags, group byte, lba uint64, blocks uint32) {
+	*cdb = CDB{0: byte(OpVariableLength), 6: group & 0x3f, 7: additional32, 10: flags}
+	binary.BigEndian.PutUint16(cdb[8:10], sa)
+	binary.BigEndian.PutUint64(cdb[12:20], lba)
+	binary.BigEndian.PutUint32(cdb[28:32], blocks)
+}
+
+// parse32 is the way back. The CDB has 32 bytes.
+func parse32(cdb []byte) (flags, group byte, lba uint64, blocks uint32) {
+	return cdb[10], cdb[6] & 0x3f, binary.BigEndian.Uint64(cdb[12:20]), binary.BigEndian.Uint32(cdb[28:32])
+}
+
+// additional32 is the ADDITIONAL CDB LENGTH of a CDB of 32 bytes.
+const additional32 = 32 - 8
+
+// is32 says whether cdb is a CDB of 32 bytes with the service action. Errors: ErrShort, ErrFormat.
+func is32(cdb []byte, sa uint16) error {
+	switch {
+	case len(cdb) < 10:
+		return errCDBShort
+	case Opcode(cdb[0]) != OpVariableLength || binary.BigEndian.Uint16(cdb[8:10]) != sa || cdb[7] != additional32:
+		return errCDBOpcode
+	case len(cdb) < 32:
+		return errCDBShort
+	}
+	return nil
+}
+
 func (r *RW) op(size int) Opcode {
 	if r.Write {
 		return rwWriteCodes[size&3]
@@ -90,9 +129,14 @@ func (r *RW) flags() byte {
 	return r.Protect<<5 | bit(r.DPO, 4) | bit(r.FUA, 3)
 }
 
-// IsRW says whether op is a READ or WRITE that ParseRW understands.
-func IsRW(op Opcode) bool {
-	switch op {
+// IsRW says whether cdb is that of a READ or WRITE, which ParseRW understands if it is not cut.
+func IsRW(cdb []byte) bool {
+	if len(cdb) == 0 {
+		return false
+	}
+	switch Opcode(cdb[0]) {
+	case OpVariableLength:
+		return is32(cdb, SARead32) == nil || is32(cdb, SAWrite32) == nil
 	case OpRead6, OpRead10, OpRead12, OpRead16, OpWrite6, OpWrite10, OpWrite12, OpWrite16:
 		return true
 	}
@@ -108,6 +152,8 @@ func ParseRW(cdb []byte) (r RW, err error) {
 	}
 	op := Opcode(cdb[0])
 	switch op {
+	case OpVariableLength:
+		return parseRW32(cdb)
 	case OpWrite6, OpWrite10, OpWrite12, OpWrite16:
 		r.Write = true
 	case OpRead6, OpRead10, OpRead12, OpRead16:
@@ -149,14 +195,30 @@ func ParseRW(cdb []byte) (r RW, err error) {
 	return r, nil
 }
 
+func parseRW32(cdb []byte) (r RW, err error) {
+	if err = is32(cdb, SARead32); err == errCDBOpcode {
+		r.Write, err = true, is32(cdb, SAWrite32)
+	}
+	switch err {
+	case errCDBOpcode:
+		return RW{}, errRWOpcode
+	case errCDBShort:
+		return RW{}, errRWShort
+	}
+	var flags byte
+	flags, r.Group, r.LBA, r.Blocks = parse32(cdb)
+	r.Protect, r.DPO, r.FUA = flags>>5, flags&0x10 != 0, flags&0x08 != 0
+	return r, nil
+}
+
 // Field offsets a device server points at in its sense data when it refuses a READ or WRITE.
 const (
 	FieldRWFlags = 1 // RDPROTECT, WRPROTECT, DPO, FUA
 	FieldRWLBA   = 2 // LOGICAL BLOCK ADDRESS of the 10, 12 and 16 byte CDBs
 )
 
-// RWLengthField returns the offset of the TRANSFER LENGTH field for op, zero when op is not a READ or
-// WRITE.
+// RWLengthField returns the offset of the TRANSFER LENGTH field for op, zero when no READ or WRITE has this
+// operation code.
 func RWLengthField(op Opcode) int {
 	switch op {
 	case OpRead6, OpWrite6:
@@ -167,6 +229,8 @@ func RWLengthField(op Opcode) int {
 		return 6
 	case OpRead16, OpWrite16:
 		return 10
+	case OpVariableLength:
+		return 28
 	}
 	return 0
 }

@@ -1,5 +1,7 @@
 package scsi
 
+import "encoding/binary"
+
 // Opcode is the first byte of a CDB.
 type Opcode uint8
 
@@ -63,6 +65,8 @@ const (
 	SAReportTargetGroups  uint16 = 0x0a // of OpMaintenanceIn
 	SAReportSupportedOps  uint16 = 0x0c // of OpMaintenanceIn
 	SAReportSupportedTMFs uint16 = 0x0d // of OpMaintenanceIn
+	SARead32              uint16 = 0x09 // of OpVariableLength
+	SAWrite32             uint16 = 0x0b // of OpVariableLength
 )
 
 var opcodeNames = [256]string{
@@ -138,6 +142,8 @@ func CommandName(cdb []byte) string {
 			return "READ CAPACITY(16)"
 		case op == OpServiceActionIn && sa == SAGetLBAStatus16:
 			return "GET LBA STATUS(16)"
+		case op == OpVariableLength && len(cdb) >= 10:
+			return variableName(binary.BigEndian.Uint16(cdb[8:10]))
 		case op == OpMaintenanceIn && sa == SAReportTargetGroups:
 			return "REPORT TARGET PORT GROUPS"
 		case op == OpMaintenanceIn && sa == SAReportSupportedOps:
@@ -147,6 +153,17 @@ func CommandName(cdb []byte) string {
 		}
 	}
 	return op.String()
+}
+
+// variableName returns the name of a command with a variable length CDB.
+func variableName(sa uint16) string {
+	switch sa {
+	case SARead32:
+		return "READ(32)"
+	case SAWrite32:
+		return "WRITE(32)"
+	}
+	return OpVariableLength.String()
 }
 
 // ServiceAction returns the service action in cdb, and whether its operation code has one among those
@@ -161,7 +178,7 @@ func ServiceAction(cdb []byte) (sa uint16, ok bool) {
 		return uint16(cdb[1] & 0x1f), true
 	case OpVariableLength:
 		if len(cdb) >= 10 {
-			return uint16(cdb[8])<<8 | uint16(cdb[9]), true
+			return binary.BigEndian.Uint16(cdb[8:10]), true
 		}
 	}
 	return 0, false

@@ -183,7 +183,7 @@ func TestOracleCommandNames(t *testing.T) {
 		case OpVariableLength, OpServiceActionIn, OpMaintenanceIn, OpMaintenanceOut:
 			continue // several commands
 		}
-		out := strings.TrimSpace(tool(t, nil, "sg_decode_sense", append([]string{"--cdb"}, hexArgs(cdb[:])...)...))
+		out := strings.TrimSpace(tool(t, nil, "sg_decode_sense", append([]string{"--cdb"}, hexArgs(cdb[:16])...)...))
 		out, _, _ = strings.Cut(out, ",")
 		if name != "" && !strings.EqualFold(name, out) && !strings.HasPrefix(name, "THIRD-PARTY COPY") {
 			t.Errorf("opcode %02x: %q, the tool says %q", op, name, out)
@@ -192,9 +192,11 @@ func TestOracleCommandNames(t *testing.T) {
 	for cdb, want := range map[CDB]string{
 		{0: 0x9e, 1: 0x10}: "Read capacity(16)", {0: 0x9e, 1: 0x12}: "Get LBA status(16)",
 		{0: 0xa3, 1: 0x0a}: "Report target port groups", {0: 0xa3, 1: 0x0c}: "Report supported operation codes",
-		{0: 0xa3, 1: 0x0d}: "Report supported task management functions",
+		{0: 0xa3, 1: 0x0d}:          "Report supported task management functions",
+		{0: 0x7f, 7: 0x18, 9: 0x09}: "Read(32)", {0: 0x7f, 7: 0x18, 9: 0x0b}: "Write(32)",
 	} {
-		out := strings.TrimSpace(tool(t, nil, "sg_decode_sense", append([]string{"--cdb"}, hexArgs(cdb[:])...)...))
+		n, _ := CDBLength(cdb[:])
+		out := strings.TrimSpace(tool(t, nil, "sg_decode_sense", append([]string{"--cdb"}, hexArgs(cdb[:n])...)...))
 		if got := CommandName(cdb[:]); !strings.EqualFold(got, want) || !strings.EqualFold(out, want) {
 			t.Errorf("%x: %q, the tool says %q", cdb, got, out)
 		}

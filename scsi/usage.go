@@ -66,6 +66,16 @@ func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
 		}
 		c.HasServiceAction, c.ServiceAction = true, serviceAction
 		c.Usage[1] = byte(serviceAction)
+	case OpVariableLength:
+		switch serviceAction {
+		case SARead32, SAWrite32:
+			c.Usage = usage32(0x18)
+		default:
+			return Command{}, false
+		}
+		c.Length = 32
+		c.HasServiceAction, c.ServiceAction = true, serviceAction
+		c.Usage[7], c.Usage[8], c.Usage[9] = additional32, byte(serviceAction>>8), byte(serviceAction)
 	case OpMaintenanceIn:
 		if serviceAction != SAReportSupportedOps {
 			return Command{}, false
@@ -86,6 +96,13 @@ func usage10(flags byte) CDB {
 func usage16(flags byte) CDB {
 	return CDB{1: flags, 2: 0xff, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xff, 9: 0xff,
 		10: 0xff, 11: 0xff, 12: 0xff, 13: 0xff, 14: 0x3f}
+}
+
+// usage32 is that of a variable length CDB, without what length and service action take. The tags for protection
+// information stay clear.
+func usage32(flags byte) CDB {
+	return CDB{6: 0x3f, 10: flags, 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff, 16: 0xff, 17: 0xff, 18: 0xff, 19: 0xff,
+		28: 0xff, 29: 0xff, 30: 0xff, 31: 0xff}
 }
 
 // Refused returns the first bit set in cdb that the command does not evaluate, which a device server may

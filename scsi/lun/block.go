@@ -18,7 +18,7 @@ func (t *Task) beyondEnd(lba uint64) Verdict {
 	return t.check(s)
 }
 
-// readWrite prepares READ and WRITE of 6 to 16 bytes (SBC-4 5.15, 5.40).
+// readWrite prepares READ and WRITE of 6 to 32 bytes (SBC-4 5.15, 5.40).
 func (s *Server) readWrite(t *Task) Verdict {
 	c, err := scsi.ParseRW(t.CDB[:])
 	if err != nil {

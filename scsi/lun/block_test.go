@@ -11,9 +11,9 @@ import (
 // What was written with any WRITE is read back with any READ, and nothing beside it has changed.
 func TestReadBack(t *testing.T) {
 	withUnit(t, func(t *testing.T, x *initiator) {
-		x.write(0, pattern(1, 256*testBlock)).good()
-		disk := x.read(0, 256*testBlock)
-		for i, size := range []int{6, 10, 12, 16} {
+		x.write(0, pattern(1, 512*testBlock)).good()
+		disk := x.read(0, 512*testBlock)
+		for i, size := range []int{6, 10, 12, 16, 32} {
 			for j, blocks := range []uint32{1, 7, 64} {
 				rw := scsi.RW{Write: true, LBA: uint64(3 + 70*i), Blocks: blocks}
 				data := pattern(uint64(100+10*i+j), int(blocks)*testBlock)
@@ -135,4 +135,37 @@ func TestNullForgets(t *testing.T) {
 		}
 		x.do(0, cdb(&scsi.SyncCache{}), nil, 0).good()
 	}
+}
+
+// A variable length CDB is refused when its length is not the command's, or when part of it has not come.
+func TestVariableLengthCDB(t *testing.T) {
+	s := newServer()
+	attach(t, s, 0, lun.Config{Store: ram(testSize)})
+	x := newInitiator(t, s)
+	x.attentions(0)
+	for name, c := range map[string]struct {
+		sent uint8
+		at   int
+		set  byte
+		byte uint16 // that the sense data points at
+	}{
+		"cut":                    {sent: 16, at: 7, set: 24, byte: 7},
+		"too short":              {at: 7, set: 20, byte: 7},
+		"too long":               {at: 7, set: 28, byte: 7},
+		"unknown service action": {at: 9, set: 0x77, byte: 8},
+		"CONTROL":                {at: 1, set: scsi.ControlNACA, byte: 1},
+		"protection information": {at: 10, set: 0x20, byte: 10},
+		"reserved":               {at: 11, set: 1, byte: 11},
+		"reference tag":          {at: 23, set: 1, byte: 23},
+	} {
+		k := x.command(0, cdb32(&scsi.RW{LBA: 1, Blocks: 1}), nil, testBlock)
+		k.CDBLength, k.CDB[c.at] = c.sent, c.set
+		s, _ := scsi.ParseSense(k.run().check(scsi.KeyIllegalRequest, scsi.ASCInvalidFieldInCDB).Sense())
+		if p, ok := s.FieldPointer(); !ok || p.Byte != c.byte {
+			t.Errorf("%s: %v", name, s)
+		}
+	}
+	k := x.command(0, cdb32(&scsi.RW{LBA: 1, Blocks: 1}), nil, testBlock)
+	k.CDBLength = 32
+	k.run().good()
 }

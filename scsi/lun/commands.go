@@ -14,10 +14,10 @@ type prepareFunc func(s *Server, t *Task) Verdict
 // command is one command that the server knows. What REPORT SUPPORTED OPERATION CODES says is made of these.
 type command struct {
 	scsi.Command
-	flags   commandFlags
-	prepare prepareFunc
-	hi, lo  uint64    // bits of a CDB that must be 0, its first and its last eight bytes
-	one     [2][]byte // REPORT SUPPORTED OPERATION CODES data of this command, without and with time-outs
+	flags    commandFlags
+	prepare  prepareFunc
+	reserved [scsi.CDBSize / 8]uint64 // bits of a CDB that must be 0
+	one      [2][]byte                // REPORT SUPPORTED OPERATION CODES data of this command, without and with time-outs
 }
 
 type commandFlags uint8
@@ -56,6 +56,8 @@ func newTable() *table {
 	t.add(scsi.OpWriteSame10, 0, changesMedium, (*Server).writeSame)
 	t.add(scsi.OpUnmap, 0, changesMedium, (*Server).unmap)
 	t.add(scsi.OpModeSense10, 0, 0, (*Server).modeSense)
+	t.add(scsi.OpVariableLength, scsi.SARead32, 0, (*Server).readWrite)
+	t.add(scsi.OpVariableLength, scsi.SAWrite32, changesMedium, (*Server).readWrite)
 	t.add(scsi.OpRead16, 0, 0, (*Server).readWrite)
 	t.add(scsi.OpWrite16, 0, changesMedium, (*Server).readWrite)
 	t.add(scsi.OpSyncCache16, 0, 0, (*Server).syncCache)
@@ -78,10 +80,11 @@ func (t *table) add(op scsi.Opcode, sa uint16, flags commandFlags, prepare prepa
 	for i := 1; i < c.Length; i++ {
 		refused[i] = ^c.Usage[i]
 	}
-	t.all = append(t.all, command{
-		Command: c, flags: flags, prepare: prepare,
-		hi: binary.BigEndian.Uint64(refused[:8]), lo: binary.BigEndian.Uint64(refused[8:]),
-	})
+	k := command{Command: c, flags: flags, prepare: prepare}
+	for i := range k.reserved {
+		k.reserved[i] = binary.BigEndian.Uint64(refused[8*i:])
+	}
+	t.all = append(t.all, k)
 	if t.first[op] == 0 {
 		t.first[op] = uint8(len(t.all))
 	}
@@ -94,7 +97,8 @@ func (t *table) find(cdb *scsi.CDB) (c *command, known bool) {
 		return nil, false
 	}
 	if c = &t.all[i]; c.HasServiceAction {
-		c = t.action(c.Opcode, uint16(cdb[1]&0x1f))
+		sa, _ := scsi.ServiceAction(cdb[:])
+		c = t.action(c.Opcode, sa)
 	}
 	return c, true
 }
@@ -111,7 +115,11 @@ func (t *table) action(op scsi.Opcode, sa uint16) *command {
 
 // refused returns the first bit of cdb that is set and must not be. CONTROL's bits are among those.
 func (c *command) refused(cdb *scsi.CDB) (scsi.FieldPointer, bool) {
-	if binary.BigEndian.Uint64(cdb[:8])&c.hi|binary.BigEndian.Uint64(cdb[8:])&c.lo == 0 {
+	var extra uint64
+	for i := range c.reserved[:(c.Length+7)/8] {
+		extra |= binary.BigEndian.Uint64(cdb[8*i:]) & c.reserved[i]
+	}
+	if extra == 0 {
 		return scsi.FieldPointer{}, false
 	}
 	return c.Refused(cdb[:])

@@ -128,7 +128,7 @@ func TestSupportedOperationCodes(t *testing.T) {
 			listed[[2]uint16{uint16(c.Opcode), c.ServiceAction}] = c
 			entries, n = rest, n+1
 		}
-		if n != 22 || n != len(listed) {
+		if n != 24 || n != len(listed) {
 			t.Errorf("%d commands listed, %d different", n, len(listed))
 		}
 	}
@@ -138,7 +138,7 @@ func TestSupportedOperationCodes(t *testing.T) {
 	}
 	for op := range 256 {
 		op := scsi.Opcode(op)
-		for sa := range uint16(32) {
+		for sa := range uint16(64) {
 			c, ok := listed[[2]uint16{uint16(op), sa}]
 			ok = ok && (c.HasServiceAction || sa == 0)
 			got := must(scsi.ParseOneCommand(one(scsi.ReportByOpcodeAction, op, sa).good().got))
@@ -148,7 +148,7 @@ func TestSupportedOperationCodes(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if len(got.Usage) != int(c.Length) || got.Usage[0] != byte(op) || c.HasServiceAction && uint16(got.Usage[1]&0x1f) != sa {
+			if told, ok := scsi.ServiceAction(got.Usage); len(got.Usage) != int(c.Length) || got.Usage[0] != byte(op) || c.HasServiceAction && (!ok || told != sa) {
 				t.Errorf("%v: usage % x", op, got.Usage)
 			}
 			if c.HasServiceAction {
@@ -159,16 +159,20 @@ func TestSupportedOperationCodes(t *testing.T) {
 				one(scsi.ReportByOpcode, op, 0).good()
 			}
 		}
-		var b [16]byte
+		var b scsi.CDB
 		b[0] = byte(op)
-		if b[1] = 0x1f; op != scsi.OpServiceActionIn && op != scsi.OpMaintenanceIn {
-			b[1] = 0
+		action := false
+		for _, c := range listed {
+			action = action || c.Opcode == op && c.HasServiceAction
+		}
+		if action {
+			b[1], b[8] = 0x1f, 0x1f
 		}
 		_, known := listed[[2]uint16{uint16(op), 0}]
 		s, err := scsi.ParseSense(x.do(0, b[:], nil, 0).Sense())
-		if refused := err == nil && s.ASC == scsi.ASCInvalidOpcode; !known && !refused && b[1] == 0 {
+		if refused := err == nil && s.ASC == scsi.ASCInvalidOpcode; !known && !refused && !action {
 			t.Errorf("%v is not listed and ends with %v, %v", op, s, err)
-		} else if b[1] != 0 && s.ASC != scsi.ASCInvalidFieldInCDB {
+		} else if action && s.ASC != scsi.ASCInvalidFieldInCDB {
 			t.Errorf("%v with an unknown service action ends with %v, %v", op, s, err)
 		} else if known && refused {
 			t.Errorf("%v is listed and refused", op)

@@ -70,4 +70,5 @@
 //
 // Where the standards leave a choice: SYNCHRONIZE CACHE with IMMED answers when it is done; a WRITE with less data than
 // its CDB says is refused as a whole; READ with FUA flushes before it reads; WRITE SAME of 0 blocks is refused (WSNZ).
+// READ(32) and WRITE(32), which SBC-4 4.21.2.2 keeps for units with protection information, are carried out too.
 package lun

@@ -114,6 +114,15 @@ func cdb(c interface{ Put(*scsi.CDB) int }) []byte {
 	return append([]byte(nil), b[:c.Put(&b)]...)
 }
 
+// cdb32 encodes a READ or WRITE in 32 bytes.
+func cdb32(rw *scsi.RW) []byte {
+	var b scsi.CDB
+	if err := rw.PutSize(&b, 32); err != nil {
+		panic(err)
+	}
+	return b[:]
+}
+
 func (x *initiator) write(lba uint64, data []byte) *command {
 	return x.do(0, cdb(&scsi.RW{Write: true, LBA: lba, Blocks: uint32(len(data) / testBlock)}), data, 0)
 }

@@ -13,17 +13,17 @@ import (
 // gave, and a refused one changes nothing.
 func FuzzCommand(f *testing.F) {
 	for _, c := range [][]byte{
-		make([]byte, 16), cdb(&scsi.Inquiry{EVPD: true, Page: 0x83, AllocationLength: 255}), cdb(&scsi.RW{LBA: 1, Blocks: 2}),
+		make([]byte, 16), cdb32(&scsi.RW{Write: true, LBA: 9, Blocks: 2}), cdb(&scsi.Inquiry{EVPD: true, Page: 0x83, AllocationLength: 255}), cdb(&scsi.RW{LBA: 1, Blocks: 2}),
 		cdb(&scsi.RW{Write: true, LBA: 9, Blocks: 2, FUA: true}), cdb(&scsi.RW{Write: true, LBA: 1 << 40, Blocks: 2}),
 		cdb(&scsi.Unmap{ParameterListLength: 40}), cdb(&scsi.WriteSame{LBA: 3, Blocks: 5}), cdb(&scsi.WriteSame{NoData: true, Blocks: 64}),
 		cdb(&scsi.ModeSense{Ten: true, Page: 63, AllocationLength: 255}), cdb(&scsi.ReportLUNs{AllocationLength: 64}),
 		cdb(&scsi.ReportSupported{AllocationLength: 999}), cdb(&scsi.SyncCache{}), cdb(&scsi.RequestSense{AllocationLength: 18}),
 	} {
-		f.Add(append(c, make([]byte, 16-len(c))...), uint64(0), uint16(1024), uint16(1024), uint8(0), unmapList(scsi.Extent{LBA: 4, Blocks: 3}))
+		f.Add(append(c, make([]byte, scsi.CDBSize-len(c))...), uint64(0), uint16(1024), uint16(1024), uint8(0), unmapList(scsi.Extent{LBA: 4, Blocks: 3}))
 	}
 	const size = 64 << 10
 	f.Fuzz(func(t *testing.T, c []byte, l uint64, in, out uint16, attr uint8, data []byte) {
-		if len(c) != 16 {
+		if len(c) != scsi.CDBSize {
 			return
 		}
 		for _, over := range []func(lun.Store) lun.Store{
@@ -66,13 +66,19 @@ func FuzzCommand(f *testing.F) {
 			default:
 				t.Fatalf("status %v", k.Status)
 			}
-			if c := scsi.Opcode(c[0]); c != scsi.OpWriteSame10 && c != scsi.OpWriteSame16 && c != scsi.OpUnmap && !isWrite(c) && !bytes.Equal(disk, after) {
-				t.Fatalf("%v has changed the disk", c)
+			if !mayWrite(c) && !bytes.Equal(disk, after) {
+				t.Fatalf("%v has changed the disk", scsi.CommandName(c))
 			}
 		}
 	})
 }
 
-func isWrite(op scsi.Opcode) bool {
-	return scsi.IsRW(op) && (op == scsi.OpWrite6 || op == scsi.OpWrite10 || op == scsi.OpWrite12 || op == scsi.OpWrite16)
+// mayWrite says whether the command may change the blocks.
+func mayWrite(cdb []byte) bool {
+	switch scsi.Opcode(cdb[0]) {
+	case scsi.OpWriteSame10, scsi.OpWriteSame16, scsi.OpUnmap:
+		return true
+	}
+	rw, err := scsi.ParseRW(cdb)
+	return err == nil && rw.Write
 }

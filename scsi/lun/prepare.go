@@ -78,8 +78,10 @@ func (s *Server) start(t *Task) Verdict {
 		}
 	}
 	switch {
+	case c == nil && known && t.CDB[0] == byte(scsi.OpVariableLength):
+		return t.badField(8, -1) // the service action
 	case c == nil && known:
-		return t.badField(1, 4) // the service action
+		return t.badField(1, 4)
 	case c == nil:
 		return t.fail(scsi.KeyIllegalRequest, scsi.ASCInvalidOpcode)
 	case t.Attribute > scsi.TaskOrdered:
@@ -87,6 +89,9 @@ func (s *Server) start(t *Task) Verdict {
 	}
 	if p, found := c.refused(&t.CDB); found {
 		return t.badField(int(p.Byte), p.Bit)
+	}
+	if t.CDB[0] == byte(scsi.OpVariableLength) && (int(t.CDB[7])+8 != c.Length || t.CDBLength != 0 && int(t.CDBLength) < c.Length) {
+		return t.badField(7, -1) // ADDITIONAL CDB LENGTH
 	}
 	if c.flags&changesMedium != 0 && t.unit.cfg.ReadOnly {
 		return t.fail(scsi.KeyDataProtect, scsi.ASCWriteProtected)

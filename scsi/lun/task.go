@@ -53,7 +53,8 @@ type Task struct {
 	LUN       scsi.LUN
 	Tag       uint64 // names the task for ABORT TASK, within its nexus
 	Attribute scsi.TaskAttribute
-	CDB       scsi.CDB // longer CDBs are cut: no command that is known has one
+	CDB       scsi.CDB // zeros behind its end; longer CDBs are cut: no command that is known has one
+	CDBLength uint8    // bytes that the initiator has sent; 0 means scsi.CDBSize
 	InLength  uint32   // bytes that the initiator has room for
 	OutLength uint32   // bytes that the initiator offers
 

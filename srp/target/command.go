@@ -81,7 +81,8 @@ func (k *command) begin(f *dispatch.Frame, i uint32, b []byte) {
 	t := &k.task
 	t.Nexus, t.LUN, t.Tag = &c.nexus.scsi, scsi.LUNFromBytes(k.iu.LUN), k.tag
 	t.Attribute = scsi.TaskAttribute(k.iu.Attribute)
-	t.CDB = scsi.CDB(k.iu.CDB[:scsi.CDBSize])
+	t.CDB = scsi.CDB{}
+	t.CDBLength = uint8(copy(t.CDB[:], k.iu.CDB))
 	t.InLength, t.OutLength = k.iu.DataIn.Length, k.iu.DataOut.Length
 	v := c.port.server.Prepare(f, t)
 	k.inSet = true

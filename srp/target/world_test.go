@@ -310,7 +310,7 @@ func rw(write bool, lba uint64, n int) []byte {
 	c := scsi.RW{Write: write, LBA: lba, Blocks: uint32(n / testBlock)}
 	var b scsi.CDB
 	c.Put(&b)
-	return b[:]
+	return b[:srp.CDBLen]
 }
 
 // pattern fills b with bytes that no other seed gives.

@@ -49,7 +49,7 @@ func (u *Unit) execute(s *miniport.SRB) scsi.Sense {
 	case scsi.OpWriteSame10, scsi.OpWriteSame16:
 		return u.writeSame(s, cdb)
 	}
-	if scsi.IsRW(op) {
+	if scsi.IsRW(cdb) {
 		return u.readWrite(s, cdb)
 	}
 	return illegal(scsi.ASCInvalidOpcode)
