@@ -241,12 +241,10 @@ func (q *qp) Disconnect(ctx context.Context) {
 // leave ends what this end has begun, and the connection.
 func (q *qp) leave(f *dispatch.Frame) {
 	q.giveUp(f, verbs.ErrClosed)
-	p := q.peer
-	if first := !q.left.Swap(true); first && p != nil && !q.gone {
-		q.conn.disconnect(q, DisconnectRequest)
-	}
+	first := !q.left.Swap(true)
 	q.enterError(f)
-	if p != nil {
+	if p := q.peer; first && p != nil && !q.gone {
+		q.conn.disconnect(q, DisconnectRequest)
 		p.hangup.Queue(f)
 	}
 }

@@ -127,7 +127,7 @@ func boolInt(b bool) int {
 
 func exploreKeys(t *testing.T, scenario func(m *keyModel)) (seen keyModel) {
 	t.Helper()
-	random, most := 20000, 40000
+	random, most := 8000, 15000
 	if testing.Short() {
 		random, most = random/10, most/10
 	}

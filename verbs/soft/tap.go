@@ -44,11 +44,17 @@ type Message struct {
 // many. Level: both.
 func (m *Message) CopyData(b []byte) int {
 	n := 0
+	if m.data == nil {
+		return 0
+	}
 	for i := range m.data.spans {
 		n += copy(b[n:], m.data.spans[i].mem)
 	}
 	return n
 }
+
+// Forget makes m, a copy that outlasts the call, let go of the message's bytes.
+func (m *Message) Forget() { m.data = nil }
 
 // tapBegin shows the tap a transfer that is about to move its bytes.
 func (q *qp) tapBegin(f *dispatch.Frame, t Tap, wr *verbs.WR) {

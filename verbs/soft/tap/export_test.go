@@ -1,0 +1,4 @@
+package tap
+
+// CheckICRC is for tests of packets.
+var CheckICRC = checkICRC
