@@ -46,9 +46,9 @@ func left(t *testing.T, state string) (names []string) {
 
 // The foreground output is what a user needs: the URI, and commands that work as they are.
 func TestAnnouncement(t *testing.T) {
-	p := start(t, filepath.Join(t.TempDir(), "state"), "--embedded", "--size", "512M")
+	p := start(t, filepath.Join(t.TempDir(), "state"), embeddedArgs()...)
 	out := p.out.String()
-	if !strings.HasPrefix(out, "disk0  512M  MINISRP file disk  naa.6") || !strings.Contains(out, "\n  "+p.uri("disk0")+"\n") {
+	if !strings.HasPrefix(out, "disk0  64M  MINISRP file disk  naa.6") || !strings.Contains(out, "\n  "+p.uri("disk0")+"\n") {
 		t.Errorf("srpd says\n%s", out)
 	}
 	_, try, _ := strings.Cut(out, "Try:\n")
@@ -58,7 +58,7 @@ func TestAnnouncement(t *testing.T) {
 	}
 	for _, c := range commands {
 		words := strings.Fields(strings.ReplaceAll(c, "'", ""))
-		if strings.HasSuffix(words[0], "bench") || words[0] == "qemu-img" {
+		if words[0] == "qemu-img" {
 			words = append(words, "-c", "1000")
 		}
 		tool(t, words[0], words[1:]...)

@@ -154,6 +154,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 func announce(w io.Writer, d *daemon.Daemon) {
 	var b strings.Builder
 	var first string
+	area := uint64(256 << 20) // bytes, enough to see something
 	for _, u := range d.Units() {
 		if u.Disk == nil {
 			fmt.Fprintf(&b, "%s  not served: %s\n", u.Name, u.Error)
@@ -167,12 +168,12 @@ func announce(w io.Writer, d *daemon.Daemon) {
 			for _, uri := range x.URIs {
 				fmt.Fprintf(&b, "  %s\n", uri)
 				if first == "" {
-					first = uri
+					first, area = uri, min(area, u.Disk.Size)
 				}
 			}
 		}
 	}
 	fmt.Fprintf(&b, "\nTry:\n  nbdinfo '%s'\n  qemu-img bench -f raw -t none -d 32 '%s'\n", first, first)
-	fmt.Fprintf(&b, "  fio --name=try --ioengine=nbd --uri='%s' --rw=randread --bs=4k --iodepth=32 --size=256M\n", first)
+	fmt.Fprintf(&b, "  fio --name=try --ioengine=nbd --uri='%s' --rw=randread --bs=4k --iodepth=32 --size=%s\n", first, formatSize(area))
 	_, _ = io.WriteString(w, b.String()) // nobody reads it: no reason to stop
 }
