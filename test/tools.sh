@@ -15,6 +15,7 @@ needs=(
   "qemu-io        qemu-utils"
   "qemu-img       qemu-utils"
   "fio            fio"
+  "qemu-system-x86_64  qemu-system-x86"
   "sg_inq         sg3-utils"
   "sg_vpd         sg3-utils"
   "tshark         tshark"

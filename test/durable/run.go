@@ -26,6 +26,9 @@ type Config struct {
 	MaxRound    time.Duration // before a kill, at most; 0 means 2 s
 	StartTime   time.Duration // for the daemon to be connected; 0 means 30 s
 
+	// End ends a life at once, where that is not done by SIGKILL; nil otherwise.
+	End func() error
+
 	Log    io.Writer // a line a round; may be nil
 	Output io.Writer // what the daemon prints; may be nil
 }
@@ -111,7 +114,7 @@ func (r *run) rounds(ctx context.Context) error {
 
 // start starts the daemon and connects; now and then it kills it in between, and starts it again.
 func (r *run) start(ctx context.Context) error {
-	command := daemon.Command{Argv: r.cfg.Argv, Env: r.cfg.Env, URI: r.cfg.URI, Output: r.cfg.Output}
+	command := daemon.Command{Argv: r.cfg.Argv, Env: r.cfg.Env, URI: r.cfg.URI, End: r.cfg.End, Output: r.cfg.Output}
 	var err error
 	if r.record != nil && r.rng.IntN(6) == 0 {
 		if r.daemon, err = daemon.Start(command); err != nil {

@@ -22,6 +22,8 @@ type Command struct {
 	// URI is where the export will be. When it is empty the program prints it, as the first nbd: or nbd+unix: URI on
 	// its standard output.
 	URI string
+	// End ends the program at once, where that is not done by SIGKILL; nil otherwise.
+	End func() error
 	// Output gets what the program prints, and may be nil.
 	Output io.Writer
 }
@@ -47,6 +49,7 @@ func (e *EndedError) Error() string {
 type Daemon struct {
 	// Fixed after construction.
 	argv  []string
+	end   func() error
 	cmd   *exec.Cmd
 	uri   chan string   // gets the URI, once
 	ended chan struct{} // closed when the process is gone and everything it printed was read
@@ -59,6 +62,9 @@ type Daemon struct {
 
 // tailLines is how many lines are kept for an error.
 const tailLines = 30
+
+// endTime is how long Command.End may take to have its effect before SIGKILL follows.
+const endTime = 10 * time.Second
 
 var uriPattern = regexp.MustCompile(`nbd(\+unix)?://[^\s"'<>]+`)
 
@@ -78,7 +84,7 @@ func Start(c Command) (*Daemon, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	d := &Daemon{argv: c.Argv, cmd: cmd, uri: make(chan string, 1), ended: make(chan struct{}), output: c.Output}
+	d := &Daemon{argv: c.Argv, end: c.End, cmd: cmd, uri: make(chan string, 1), ended: make(chan struct{}), output: c.Output}
 	if c.URI != "" {
 		d.uri <- c.URI
 	}
@@ -152,11 +158,18 @@ func (d *Daemon) fault(reason string) error {
 	return &EndedError{Argv: d.argv, Reason: reason, Tail: strings.Join(d.tail, "\n")}
 }
 
-// Kill ends the whole process group by SIGKILL and waits until it is gone. It is an error if the program had ended
-// before.
+// Kill ends the whole process group at once, by Command.End or SIGKILL, and waits until it is gone. It is an error if
+// the program had ended before.
 func (d *Daemon) Kill() error {
 	if err := d.Ended(); err != nil {
 		return err
+	}
+	if d.end != nil && d.end() == nil {
+		select {
+		case <-d.ended:
+			return nil
+		case <-time.After(endTime):
+		}
 	}
 	d.signal(syscall.SIGKILL)
 	<-d.ended

@@ -1,0 +1,54 @@
+package guest
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"minisrp/test/durable"
+)
+
+var rounds = flag.Int("powercut", 1, "rounds of TestPowerCut")
+
+// TestPowerCut takes the power of a guest away in the middle of writes: everything that
+// srpd had acknowledged by a flush or FUA is on the disk when it boots again, without a
+// manual step.
+func TestPowerCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("boots a guest under software emulation")
+	}
+	for _, tool := range []string{"qemu-system-x86_64", "apt-get", "dpkg-deb", "mkfs.ext4"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatalf("%s is not installed", tool)
+			}
+			t.Skipf("%s is not installed", tool)
+		}
+	}
+	ctx := t.Context()
+	k, err := FetchKernel(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	srpd, initProgram, err := Build(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(ctx, dir, k, srpd, initProgram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := durable.Run(ctx, durable.Config{
+		Argv: m.Argv, End: m.PullThePlug, Rounds: *rounds, Seed: uint64(time.Now().UnixNano()),
+		Area: 8 << 20, MaxRound: 20 * time.Second, StartTime: 3 * time.Minute, Log: t.Output(), Output: t.Output(),
+	})
+	if report != nil {
+		report.Print(t.Output())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
