@@ -47,6 +47,10 @@ func (l *lane) settle(f *dispatch.Frame, s *SRB) (again bool) {
 	u := l.unit
 	if s.stage != stageStarted {
 		l.ex.forgetAborts(s)
+		if s.escalated {
+			s.escalated = false
+			u.ladder.stuck.Add(-1)
+		}
 		if s.Status == StatusBusReset && s.timedOut {
 			s.Status = StatusTimeout
 		}

@@ -50,15 +50,16 @@ type Miniport interface {
 	//level:dispatch
 	ReleaseIO(f *dispatch.Frame, s *SRB)
 
-	// ResetUnit resets the unit at the end of a path. The token fires true when no
-	// task of this adapter is at the unit any more. What was started there is not
-	// completed by it: the port releases each.
+	// ResetUnit resets the unit that a started SRB is at. The token fires true when
+	// nothing that was started by the SRB's path on its lane before this call is at the
+	// unit any more. What was started is not completed by it: the port releases each.
 	//
 	//level:dispatch
-	ResetUnit(f *dispatch.Frame, p *Path, t *Token)
+	ResetUnit(f *dispatch.Frame, s *SRB, t *Token)
 
-	// ResetTarget ends everything at a target and makes it ready again. What was
-	// started there is completed with StatusBusReset.
+	// ResetTarget ends everything at the target of a path. The token fires true when all
+	// that was started there before this call has been completed, with StatusBusReset
+	// where no answer came. It does not wait until the target can be used again.
 	//
 	//level:dispatch
 	ResetTarget(f *dispatch.Frame, p *Path, t *Token)
@@ -120,7 +121,8 @@ type TokenFunc func(f *dispatch.Frame, ok bool)
 
 // Token stands for an abort or a reset that is under way.
 //
-// Ownership: the port's; the miniport's from the entry point until Fire.
+// Ownership: the port's; the miniport's from the entry point until Fire, however long
+// after the port has stopped to wait for it.
 type Token struct {
 	dpc   dispatch.DPC
 	fn    TokenFunc
@@ -150,8 +152,8 @@ func (t *Token) init(p *dispatch.Processor, fn TokenFunc) {
 	}
 }
 
-// arm gives the token out.
-func (t *Token) arm() { t.state.Store(tokenArmed) }
+// arm gives the token out. It reports false when the miniport still has it.
+func (t *Token) arm() bool { return t.state.CompareAndSwap(tokenIdle, tokenArmed) }
 
 // Fire tells the port that the reset has ended. A second call does nothing. Level:
 // both.
@@ -165,9 +167,5 @@ func (t *Token) Fire(ok bool) {
 	}
 }
 
-// RunDPC delivers the token.
-func (t *Token) RunDPC(f *dispatch.Frame) {
-	if s := t.state.Swap(tokenIdle); s == tokenOK || s == tokenFailed {
-		t.fn(f, s == tokenOK)
-	}
-}
+// RunDPC delivers the token, which may be given out again from here on.
+func (t *Token) RunDPC(f *dispatch.Frame) { t.fn(f, t.state.Swap(tokenIdle) == tokenOK) }

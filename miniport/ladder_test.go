@@ -13,6 +13,12 @@ func (r *rig) expire(n int) {
 	r.p.Advance(DefaultTimeout + 2*tick)
 }
 
+// fire ends what a token stands for, and runs what follows.
+func (r *rig) fire(t *Token, ok bool) {
+	r.mp.fire(t, ok)
+	r.run()
+}
+
 // The deadline of an SRB leads to ABORT TASK; an abort that works completes it with a
 // status that says that its effect is unknown.
 func TestDeadlineAborts(t *testing.T) {
@@ -27,8 +33,7 @@ func TestDeadlineAborts(t *testing.T) {
 		t.Fatalf("%d aborts", len(r.mp.aborts))
 	}
 	r.wantDone()
-	r.mp.aborts[0].Fire(true)
-	r.p.RunUntilIdle()
+	r.fire(r.mp.aborts[0], true)
 	r.wantDone(StatusTimeout)
 	if StatusTimeout.NotExecuted() {
 		t.Error("a timeout says that nothing was executed")
@@ -43,7 +48,7 @@ func TestManyAbortsAtOnce(t *testing.T) {
 		t.Fatalf("%d aborts of %d", len(r.mp.aborts), abortsAtOnce)
 	}
 	for _, a := range r.mp.aborts {
-		a.Fire(true)
+		r.fire(a, true)
 	}
 	r.p.RunUntilIdle()
 	if len(r.done) != abortsAtOnce || len(r.mp.resets) != 0 {
@@ -60,8 +65,7 @@ func TestResponseDuringAbort(t *testing.T) {
 	r.at(func(f *dispatch.Frame) { r.mp.complete(f, s, StatusSuccess, 0) })
 	r.wantDone(StatusSuccess)
 	r.at(func(f *dispatch.Frame) { r.unit.Submit(f, s) }) // used again
-	r.mp.aborts[0].Fire(false)
-	r.p.RunUntilIdle()
+	r.fire(r.mp.aborts[0], false)
 	r.wantStarted(1)
 	if len(r.mp.resets) != 0 {
 		t.Error("the abort of an earlier use has reset the unit")
@@ -81,11 +85,9 @@ func TestLateAbortOfAnEarlierUse(t *testing.T) {
 		t.Fatalf("%d aborts", len(r.mp.aborts))
 	}
 	r.done = nil
-	r.mp.aborts[0].Fire(true)
-	r.p.RunUntilIdle()
+	r.fire(r.mp.aborts[0], true)
 	r.wantDone()
-	r.mp.aborts[1].Fire(true)
-	r.p.RunUntilIdle()
+	r.fire(r.mp.aborts[1], true)
 	r.wantDone(StatusTimeout)
 }
 
@@ -100,8 +102,8 @@ func TestAbortFailsUnitReset(t *testing.T) {
 			r.submit(1) // younger: not timed out
 			r.p.Advance(DefaultTimeout/2 + 2*tick)
 			if how == "fails" {
-				r.mp.aborts[0].Fire(false)
-				r.p.RunUntilIdle()
+				r.fire(r.mp.aborts[0], false)
+				r.p.Advance(abortGrace + 2*tick)
 			} else {
 				r.p.Advance(abortTimeout + 2*tick)
 			}
@@ -110,8 +112,7 @@ func TestAbortFailsUnitReset(t *testing.T) {
 			}
 			r.submit(1)
 			r.wantStarted(3)
-			r.mp.resets[0].Fire(true)
-			r.p.RunUntilIdle()
+			r.fire(r.mp.resets[0], true)
 			if len(r.done) != 3 {
 				t.Fatalf("%d done", len(r.done))
 			}
@@ -148,7 +149,7 @@ func TestLadderToTheEnd(t *testing.T) {
 	if len(r.mp.targets) != 1 {
 		t.Fatalf("%d target resets", len(r.mp.targets))
 	}
-	r.mp.resets[0].Fire(true) // too late: does not count
+	r.fire(r.mp.resets[0], true) // too late: does not count
 	r.p.RunUntilIdle()
 	r.p.Advance(targetResetTimeout)
 	if len(r.mp.buses) != 1 {
@@ -167,10 +168,9 @@ func TestLadderToTheEnd(t *testing.T) {
 func TestTargetReset(t *testing.T) {
 	r := newRig(t)
 	r.expire(2)
-	r.mp.aborts[0].Fire(false)
-	r.p.RunUntilIdle()
-	r.mp.resets[0].Fire(false)
-	r.p.RunUntilIdle()
+	r.fire(r.mp.aborts[0], false)
+	r.p.Advance(abortGrace + 2*tick)
+	r.fire(r.mp.resets[0], false)
 	if len(r.mp.targets) != 1 {
 		t.Fatalf("%d target resets", len(r.mp.targets))
 	}
@@ -182,8 +182,7 @@ func TestTargetReset(t *testing.T) {
 	r.wantDone(StatusTimeout, StatusTimeout)
 	r.submit(1)
 	r.wantStarted(0)
-	r.mp.targets[0].Fire(true)
-	r.p.RunUntilIdle()
+	r.fire(r.mp.targets[0], true)
 	r.wantStarted(1)
 }
 

@@ -26,7 +26,6 @@ type lane struct {
 	// Fixed after construction.
 	unit *Unit
 	ex   *executor
-	bit  uint64 // in Unit.sweep
 
 	incoming dispatch.Stack[SRB, *SRB]
 	dpc      dispatch.DPC
@@ -45,12 +44,15 @@ type lane struct {
 	waiting     *waiters // that the lane is in; nil: none
 	nextWaiting *lane
 	turn        bool // it is the lane's turn among those that waited
+
+	reset laneReset
 }
 
 func newLane(u *Unit, e *executor) *lane {
-	l := &lane{unit: u, ex: e, bit: 1 << e.index, waitBelow: -1}
+	l := &lane{unit: u, ex: e, waitBelow: -1}
 	l.dpc.Init(e.proc, l.run)
 	l.pause.Init(e.proc, l.restart)
+	l.initReset()
 	return l
 }
 
@@ -72,9 +74,8 @@ func (l *lane) run(f *dispatch.Frame) {
 	if l.ended.head != nil {
 		l.tell(f, l.ended.take())
 	}
-	if l.unit.sweep.Load()&l.bit != 0 {
-		l.unit.sweep.And(^l.bit)
-		l.release(f)
+	if l.reset.asked.Load() != 0 {
+		l.beginReset(f, l.reset.asked.Swap(0))
 	}
 	l.restart(f)
 }
@@ -176,7 +177,7 @@ func (l *lane) issue(f *dispatch.Frame, s *SRB) bool {
 		l.fail(f, s, StatusInvalidRequest)
 		return true
 	}
-	s.stage = stageStarted
+	s.stage, s.released = stageStarted, false
 	s.prev, s.nextOut = nil, l.out
 	if l.out != nil {
 		l.out.prev = s

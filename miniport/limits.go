@@ -30,6 +30,11 @@ const (
 	unitResetTimeout   = 10 * time.Second
 	targetResetTimeout = 15 * time.Second
 	busResetTimeout    = 20 * time.Second
+	// drainTimeout is how long what has been reset may take to come back: keys are
+	// invalidated, queues flushed.
+	drainTimeout = 5 * time.Second
+	// abortGrace is what an SRB has to end by itself after its abort has failed.
+	abortGrace = tick
 
 	// probeMemory is the port's own registered memory for scans, in bytes.
 	probeMemory = 64 << 10

@@ -10,10 +10,11 @@ import (
 	"minisrp/verbs/dispatch"
 )
 
-// TestExactlyOnceModel drives the port through random interleavings of submissions,
-// answers, busy units and adapters, deadlines, aborts and resets that work, fail or
-// never end, pauses and lost paths. It holds that each SRB completes exactly once,
-// never while the adapter has it, never inside Submit, and that the depth is kept.
+// TestExactlyOnceModel drives the port, on one processor or two, through random
+// interleavings of submissions, answers, busy units and adapters, deadlines, aborts and
+// resets that work, fail or never end, pauses and lost paths. It holds that each SRB
+// completes exactly once, never while the adapter has it, never inside Submit, that
+// it is given up only when its task is not at the unit, and that the depth is kept.
 //
 // That it can fail was tried: not unlinking a completed SRB and not counting one out
 // that is put back are found at once.
@@ -36,12 +37,12 @@ type victim struct {
 }
 
 func runModel(t *testing.T, rnd *rand.Rand, seed uint64) {
-	r := newRig(t)
+	procs := 1 + int(seed%2)
+	r := newRigOn(t, procs)
 	n := 2 + rnd.IntN(22)
 	depth := 1 + rnd.IntN(8)
 	r.unit.SetDepth(depth)
-	target := (*r.unit.paths.Load())[0].target
-	channel := target.channels[0].Load()
+	target, channel := r.target, r.target.channels[0].Load()
 	busy, submitting, pauses := false, false, 0
 	r.mp.verdict = func(s *SRB) Verdict {
 		switch {
@@ -58,8 +59,16 @@ func runModel(t *testing.T, rnd *rand.Rand, seed uint64) {
 	var releasing []*SRB
 	// gone tells for which use of an SRB its task is known not to be at the unit.
 	submitted, completed := map[*SRB]int{}, map[*SRB]int{}
-	gone, victims := map[*SRB]int{}, map[*Token]victim{}
-	r.mp.aborted = func(s *SRB, k *Token) { victims[k] = victim{s, submitted[s]} }
+	gone, victims := map[*SRB]int{}, map[*Token][]victim{}
+	r.mp.aborted = func(s *SRB, k *Token) { victims[k] = []victim{{s, submitted[s]}} }
+	r.mp.reset = func(s *SRB, k *Token) { // what was sent on the same channel before
+		victims[k] = nil
+		for _, o := range r.mp.started {
+			if o.lane == s.lane {
+				victims[k] = append(victims[k], victim{o, submitted[o]})
+			}
+		}
+	}
 	r.mp.release = func(s *SRB) {
 		if gone[s] != submitted[s] {
 			t.Error("released while its task may be at the unit")
@@ -92,20 +101,31 @@ func runModel(t *testing.T, rnd *rand.Rand, seed uint64) {
 		}
 		idle = append(idle, s)
 	}
-	finish := func(f *dispatch.Frame, s *SRB, st Status, sc scsi.Status) {
+	finish := func(s *SRB, st Status, sc scsi.Status) {
 		releasing = slices.DeleteFunc(releasing, func(o *SRB) bool { return o == s })
-		r.mp.complete(f, s, st, sc)
+		r.on(s.lane.ex.index, func(f *dispatch.Frame) { r.mp.complete(f, s, st, sc) })
+	}
+	finishAll := func() {
+		for len(r.mp.started) > 0 {
+			finish(r.mp.started[0], StatusBusReset, 0)
+		}
+	}
+	ready := func() {
+		for i := range procs {
+			r.on(i, func(f *dispatch.Frame) { r.mp.a.Ready(f, target) })
+		}
 	}
 	token := func(ts *[]*Token, ok bool) {
 		if len(*ts) > 0 {
-			k := (*ts)[0]
-			*ts = (*ts)[1:]
-			k.Fire(ok)
-		}
-	}
-	all := func() {
-		for _, s := range r.mp.started {
-			gone[s] = submitted[s]
+			i := rnd.IntN(len(*ts))
+			k := (*ts)[i]
+			*ts = slices.Delete(*ts, i, i+1)
+			for _, v := range victims[k] {
+				if ok {
+					gone[v.s] = max(gone[v.s], v.use)
+				}
+			}
+			r.mp.fire(k, ok)
 		}
 	}
 	for range 400 {
@@ -115,7 +135,7 @@ func runModel(t *testing.T, rnd *rand.Rand, seed uint64) {
 				s := idle[0]
 				idle = idle[1:]
 				submitted[s]++
-				r.at(func(f *dispatch.Frame) {
+				r.on(rnd.IntN(procs), func(f *dispatch.Frame) {
 					submitting = true
 					r.unit.Submit(f, s)
 					submitting = false
@@ -129,38 +149,28 @@ func runModel(t *testing.T, rnd *rand.Rand, seed uint64) {
 				if outcome != 0 {
 					st = StatusError
 				}
-				r.at(func(f *dispatch.Frame) { finish(f, s, st, outcome) })
+				finish(s, st, outcome)
 			}
 		case 7:
-			r.p.Advance(time.Duration(rnd.IntN(4000)) * time.Millisecond)
+			r.advance(time.Duration(rnd.IntN(4000)) * time.Millisecond)
 		case 8:
-			ok := rnd.IntN(2) == 0
-			if ok && len(r.mp.aborts) > 0 {
-				v := victims[r.mp.aborts[0]]
-				gone[v.s] = max(gone[v.s], v.use)
-			}
-			token(&r.mp.aborts, ok)
+			token(&r.mp.aborts, rnd.IntN(2) == 0)
 		case 9:
-			ok := rnd.IntN(2) == 0
-			if ok {
-				all()
-			}
-			token(&r.mp.resets, ok)
+			token(&r.mp.resets, rnd.IntN(2) == 0)
 		case 10: // a target reset ends everything before it says so
-			r.at(func(f *dispatch.Frame) {
-				if len(r.mp.targets) > 0 {
-					for len(r.mp.started) > 0 {
-						finish(f, r.mp.started[0], StatusBusReset, 0)
-					}
-				}
-			})
-			token(&r.mp.targets, rnd.IntN(3) != 0)
+			ok := rnd.IntN(3) != 0
+			if ok && len(r.mp.targets) > 0 {
+				finishAll()
+			}
+			token(&r.mp.targets, ok)
 		case 11:
+			if len(r.mp.buses) > 0 {
+				finishAll()
+			}
 			token(&r.mp.buses, true)
 		case 12:
 			if len(releasing) > 0 {
-				s := releasing[0]
-				r.at(func(f *dispatch.Frame) { finish(f, s, StatusBusReset, 0) })
+				finish(releasing[0], StatusBusReset, 0)
 			}
 		case 13:
 			if pauses > 0 && rnd.IntN(2) == 0 {
@@ -173,45 +183,47 @@ func runModel(t *testing.T, rnd *rand.Rand, seed uint64) {
 		case 14:
 			busy = !busy
 			if !busy {
-				r.at(func(f *dispatch.Frame) { r.mp.a.Ready(f, r.target) })
+				ready()
 			}
 		case 15:
-			if target.channels[0].Load() != nil {
-				target.channels[0].Store(nil)
+			i := rnd.IntN(procs)
+			if target.channels[i].Load() != nil {
+				target.channels[i].Store(nil)
 			} else {
-				target.channels[0].Store(channel)
+				target.channels[i].Store(channel)
 			}
-			target.lost.Store(target.channels[0].Load() == nil && rnd.IntN(3) == 0)
+			target.lost.Store(target.channels[0].Load() == nil && target.channels[procs-1].Load() == nil && rnd.IntN(3) == 0)
 			r.mp.a.TargetChanged(target)
 		}
-		r.p.RunUntilIdle()
+		r.run()
 	}
 	// Everything comes right: nothing may be left.
 	busy = false
-	target.channels[0].Store(channel)
+	for i := range target.channels {
+		target.channels[i].Store(channel)
+	}
 	target.lost.Store(false)
 	r.mp.a.TargetChanged(target)
 	for ; pauses > 0; pauses-- {
 		r.unit.Resume()
 	}
 	for range 200 {
-		r.at(func(f *dispatch.Frame) {
-			r.mp.a.Ready(f, r.target)
-			for len(r.mp.started) > 0 {
-				finish(f, r.mp.started[0], StatusSuccess, 0)
-			}
-		})
-		all()
+		ready()
+		for len(r.mp.started) > 0 {
+			finish(r.mp.started[0], StatusSuccess, 0)
+		}
 		for _, ts := range []*[]*Token{&r.mp.aborts, &r.mp.resets, &r.mp.targets, &r.mp.buses} {
 			token(ts, true)
 		}
-		r.p.Advance(busyPause)
+		r.advance(busyPause)
 	}
 	if len(idle) != n || r.unit.inflight.Load() != 0 {
 		t.Errorf("seed %d: %d of %d SRBs are back, %d in flight; gate %#x, ladder %d", seed, len(idle), n,
 			r.unit.inflight.Load(), r.unit.gate.Load(), r.unit.ladder.step)
 	}
-	if r.port.execs[0].wheel.armed != 0 {
-		t.Errorf("%d deadlines are armed with nothing outstanding", r.port.execs[0].wheel.armed)
+	for _, e := range r.port.execs {
+		if e.wheel.armed != 0 {
+			t.Errorf("%d deadlines are armed with nothing outstanding", e.wheel.armed)
+		}
 	}
 }

@@ -59,7 +59,7 @@ func (m *racer) Initialize(f *dispatch.Frame) error                            {
 func (m *racer) BuildIO(f *dispatch.Frame, s *SRB) Status                      { return StatusPending }
 func (m *racer) AbortTask(f *dispatch.Frame, s *SRB, t *Token)                 { panic("abort") }
 func (m *racer) ReleaseIO(f *dispatch.Frame, s *SRB)                           { panic("release") }
-func (m *racer) ResetUnit(f *dispatch.Frame, p *Path, t *Token)                { panic("reset") }
+func (m *racer) ResetUnit(f *dispatch.Frame, s *SRB, t *Token)                 { panic("reset") }
 func (m *racer) ResetTarget(f *dispatch.Frame, p *Path, t *Token)              { panic("reset") }
 func (m *racer) ResetBus(f *dispatch.Frame, t *Token)                          { panic("reset") }
 func (m *racer) AdapterControl(ctx context.Context, c AdapterControl) error    { return nil }

@@ -162,7 +162,7 @@ func (p *Port) addPath(ctx context.Context, id scsi.UnitID, q scsi.StandardInqui
 	if err := path.adapter.mp.UnitControl(ctx, path, UnitStart); err != nil {
 		p.log.Warn("unit start", "unit", id, "err", err)
 	}
-	u.setLost(false)
+	u.refresh()
 	if tell != nil {
 		tell(u)
 	}
@@ -171,21 +171,4 @@ func (p *Port) addPath(ctx context.Context, id scsi.UnitID, q scsi.StandardInqui
 
 func (p *Path) same(q *Path) bool {
 	return p.adapter == q.adapter && p.target == q.target && p.lun == q.lun
-}
-
-// TargetChanged tells the port that a target has come up, gone down or been lost:
-// the lanes of its units look again. Level: both.
-func (a *Adapter) TargetChanged(t *Target) {
-	for _, u := range *t.units.Load() {
-		u.setLost(u.allLost())
-	}
-}
-
-func (u *Unit) allLost() bool {
-	for _, p := range *u.paths.Load() {
-		if !p.target.Lost() {
-			return false
-		}
-	}
-	return true
 }

@@ -24,7 +24,9 @@ type script struct {
 	buses   []*Token
 	release func(s *SRB) // nil: completes with StatusBusReset
 	aborted func(s *SRB, t *Token)
+	reset   func(s *SRB, t *Token)
 	builds  int
+	held    map[*Token]bool // given out, and not fired
 
 	auto []dispatch.DPC // by processor: completes everything with success
 	on   bool
@@ -47,20 +49,43 @@ func (m *script) StartIO(f *dispatch.Frame, s *SRB) Verdict {
 	return Pending
 }
 
+// take notes that the port gives a token out, which it may not do twice.
+func (m *script) take(t *Token) {
+	if m.held[t] {
+		m.t.Error("a token was given out that has not been fired")
+	}
+	m.held[t] = true
+}
+
+// fire ends what a token stands for.
+func (m *script) fire(t *Token, ok bool) {
+	delete(m.held, t)
+	t.Fire(ok)
+}
+
 func (m *script) AbortTask(f *dispatch.Frame, s *SRB, t *Token) {
+	m.take(t)
 	m.aborts = append(m.aborts, t)
 	if m.aborted != nil {
 		m.aborted(s, t)
 	}
 }
 
-func (m *script) ResetUnit(f *dispatch.Frame, p *Path, t *Token) {
+func (m *script) ResetUnit(f *dispatch.Frame, s *SRB, t *Token) {
+	m.take(t)
 	m.resets = append(m.resets, t)
+	if m.reset != nil {
+		m.reset(s, t)
+	}
 }
 func (m *script) ResetTarget(f *dispatch.Frame, p *Path, t *Token) {
+	m.take(t)
 	m.targets = append(m.targets, t)
 }
-func (m *script) ResetBus(f *dispatch.Frame, t *Token) { m.buses = append(m.buses, t) }
+func (m *script) ResetBus(f *dispatch.Frame, t *Token) {
+	m.take(t)
+	m.buses = append(m.buses, t)
+}
 func (m *script) ReleaseIO(f *dispatch.Frame, s *SRB) {
 	if m.release != nil {
 		m.release(s)
@@ -106,7 +131,7 @@ func newRigOn(t *testing.T, n int) *rig {
 		r.procs = append(r.procs, dispatch.NewManual("p"))
 	}
 	r.p = r.procs[0]
-	r.mp = &script{t: t, auto: make([]dispatch.DPC, n)}
+	r.mp = &script{t: t, auto: make([]dispatch.DPC, n), held: map[*Token]bool{}}
 	for i, p := range r.procs {
 		r.mp.auto[i].Init(p, func(f *dispatch.Frame) {
 			for s := r.mp.first(p); s != nil; s = r.mp.first(p) {

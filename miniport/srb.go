@@ -106,17 +106,19 @@ type SRB struct {
 	sense       [SenseSize]byte
 
 	// The port's.
-	unit     *Unit
-	path     *Path
-	lane     *lane
-	next     *SRB // in a queue
-	incoming *SRB // on its way to the lane
-	prev     *SRB // at the adapter, with nextOut
-	nextOut  *SRB
-	stage    stage
-	retries  uint8
-	timedOut bool
-	wheel    wheelLink
+	unit      *Unit
+	path      *Path
+	lane      *lane
+	next      *SRB // in a queue
+	incoming  *SRB // on its way to the lane
+	prev      *SRB // at the adapter, with nextOut
+	nextOut   *SRB
+	stage     stage
+	retries   uint8
+	timedOut  bool
+	released  bool // its task is not at the unit any more
+	escalated bool // it has asked for a reset of its unit
+	wheel     wheelLink
 
 	// The miniport's extension.
 	ext extension

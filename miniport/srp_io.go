@@ -7,6 +7,16 @@ import (
 	"minisrp/verbs/dispatch"
 )
 
+// extension is the SRP miniport's part of an SRB.
+type extension struct {
+	request  srp.Request
+	channel  *srp.Channel // that the request was sent on
+	segments [maxSegments]srp.Segment
+}
+
+// maxSegments is how many pieces of memory one SRB can have.
+const maxSegments = 16
+
 // Initialize has nothing left to do: targets log in on their own.
 func (m *SRP) Initialize(f *dispatch.Frame) error { return nil }
 
@@ -47,6 +57,7 @@ func (m *SRP) StartIO(f *dispatch.Frame, s *SRB) Verdict {
 	}
 	switch err := c.Start(f, &s.ext.request); err {
 	case nil:
+		s.ext.channel = c
 		return Pending
 	case srp.ErrBusy:
 		return Busy
@@ -80,39 +91,28 @@ func requestDone(f *dispatch.Frame, r *srp.Request) {
 	s.path.adapter.Complete(f, s)
 }
 
-// ReleaseIO gives up a request that the target does not have any more.
-func (m *SRP) ReleaseIO(f *dispatch.Frame, s *SRB) {
-	if c := s.path.target.channels[s.lane.ex.index].Load(); c != nil {
-		c.Abandon(f, &s.ext.request)
-	}
-	// Without a channel its end is completing the request.
-}
+// ReleaseIO gives up a request that the target does not have any more. When its channel
+// is down it ends with it.
+func (m *SRP) ReleaseIO(f *dispatch.Frame, s *SRB) { s.ext.channel.Abandon(f, &s.ext.request) }
 
 // AbortTask sends ABORT TASK on the victim's channel.
 func (m *SRP) AbortTask(f *dispatch.Frame, s *SRB, t *Token) {
-	t.task.Function, t.task.LUN, t.task.Victim = srp.AbortTask, s.path.lun, &s.ext.request
-	m.manage(f, s.path, s.lane.ex.index, t)
+	t.task.Victim = &s.ext.request
+	m.manage(f, srp.AbortTask, s, t)
 }
 
-// ResetUnit sends LOGICAL UNIT RESET. The target ends the tasks of every channel.
-func (m *SRP) ResetUnit(f *dispatch.Frame, p *Path, t *Token) {
-	t.task.Function, t.task.LUN, t.task.Victim = srp.LogicalUnitReset, p.lun, nil
-	for i, e := range m.adapter.port.execs {
-		if f.On(e.proc) {
-			m.manage(f, p, i, t)
-			return
-		}
-	}
-	t.Fire(false)
+// ResetUnit sends LOGICAL UNIT RESET on the channel of an SRB: the target has what was
+// sent on it before.
+func (m *SRP) ResetUnit(f *dispatch.Frame, s *SRB, t *Token) {
+	t.task.Victim = nil
+	m.manage(f, srp.LogicalUnitReset, s, t)
 }
 
-func (m *SRP) manage(f *dispatch.Frame, p *Path, i int, t *Token) {
-	c := p.target.channels[i].Load()
-	if c == nil {
-		t.Fire(false)
-		return
-	}
-	if err := c.Manage(f, &t.task); err != nil {
+// manage sends a task management function to an SRB's unit, on its channel, which has
+// not ended while it has the SRB.
+func (m *SRP) manage(f *dispatch.Frame, fn srp.TaskFunction, s *SRB, t *Token) {
+	t.task.Function, t.task.LUN = fn, s.path.lun
+	if err := s.ext.channel.Manage(f, &t.task); err != nil {
 		// A victim that is not outstanding any more has been completed, or is about to be.
 		t.Fire(err == srp.ErrNotOutstanding)
 	}

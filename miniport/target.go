@@ -388,6 +388,21 @@ func call(p *dispatch.Processor, fn dispatch.Func) {
 	<-done
 }
 
+// TargetChanged tells the port that a target has come up, gone down or been lost: the
+// lanes of its units look again. Level: both.
+func (a *Adapter) TargetChanged(t *Target) {
+	up := false
+	for i := range t.channels {
+		up = up || t.usable(i)
+	}
+	for _, u := range *t.units.Load() {
+		if up {
+			u.gate.And(^gateFailed)
+		}
+		u.refresh()
+	}
+}
+
 // addUnit notes that the target leads to a unit.
 func (t *Target) addUnit(u *Unit) {
 	if units := *t.units.Load(); !slices.Contains(units, u) {

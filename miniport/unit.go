@@ -24,8 +24,7 @@ type Unit struct {
 
 	gates
 	paths atomic.Pointer[[]*Path]
-	most  atomic.Int32  // what depth grows back to
-	sweep atomic.Uint64 // lanes that shall release what they have started
+	most  atomic.Int32 // what depth grows back to
 
 	sinceFull atomic.Int32
 	completed atomic.Uint64
@@ -143,14 +142,30 @@ func (u *Unit) pick(l *lane) *Path {
 	return nil
 }
 
-// setLost says whether every path is lost, and lets the lanes act on it. Level: both.
-func (u *Unit) setLost(lost bool) {
-	if lost {
-		u.gate.Or(gateLost)
-	} else {
-		u.gate.And(^gateLost)
+// refresh looks whether every path is lost, and lets the lanes act on it. Of several at a
+// time the last one sees what all have seen. Level: both.
+func (u *Unit) refresh() {
+	for {
+		lost := u.allLost()
+		if lost {
+			u.gate.Or(gateLost)
+		} else {
+			u.gate.And(^gateLost)
+		}
+		if lost == u.allLost() {
+			break
+		}
 	}
 	u.kick()
+}
+
+func (u *Unit) allLost() bool {
+	for _, p := range *u.paths.Load() {
+		if !p.target.Lost() {
+			return false
+		}
+	}
+	return true
 }
 
 // leave gives back a place at the adapter. Level: Dispatch.

@@ -11,10 +11,11 @@ import (
 //
 // Ownership: by the frame that owns the processor.
 type wheel struct {
-	slots  [wheelSlots]wheelList
-	now    uint64 // in ticks since the wheel was last empty
+	slots  [wheelSlots]*SRB
+	now    uint64 // in ticks that there were something to do
 	armed  int
 	timer  dispatch.Timer
+	cursor *SRB // in turn: the one to look at next
 	expire expireFunc
 }
 
@@ -29,24 +30,27 @@ type wheelLink struct {
 	due        uint64 // tick; 0: not armed
 }
 
-type wheelList struct{ head *SRB }
-
 func (w *wheel) init(p *dispatch.Processor, expire expireFunc) {
 	w.expire = expire
 	w.timer.Init(p, w.turn)
 }
 
-// arm sets the SRB's deadline to d from now, rounded up by up to one tick.
+// arm sets the SRB's deadline to d from now, 0 or more. It ends up to two ticks late: d
+// is rounded up, and the present tick has begun already.
 func (w *wheel) arm(f *dispatch.Frame, s *SRB, d time.Duration) {
 	w.cancel(s)
-	due := w.now + 1 + uint64((d+tick-1)/tick)
-	s.wheel.due = due
-	l := &w.slots[due%wheelSlots]
-	s.wheel.prev, s.wheel.next = nil, l.head
-	if l.head != nil {
-		l.head.wheel.prev = s
+	ticks := uint64(d / tick)
+	if d%tick != 0 {
+		ticks++
 	}
-	l.head = s
+	due := w.now + 1 + ticks
+	k := &s.wheel
+	at := &w.slots[due%wheelSlots]
+	k.due, k.prev, k.next = due, nil, *at
+	if k.next != nil {
+		k.next.wheel.prev = s
+	}
+	*at = s
 	w.armed++
 	if !w.timer.Armed() {
 		w.timer.Arm(f, tick)
@@ -59,10 +63,13 @@ func (w *wheel) cancel(s *SRB) {
 	if k.due == 0 {
 		return
 	}
+	if s == w.cursor {
+		w.cursor = k.next
+	}
 	if k.prev != nil {
 		k.prev.wheel.next = k.next
 	} else {
-		w.slots[k.due%wheelSlots].head = k.next
+		w.slots[k.due%wheelSlots] = k.next
 	}
 	if k.next != nil {
 		k.next.wheel.prev = k.prev
@@ -71,21 +78,18 @@ func (w *wheel) cancel(s *SRB) {
 	w.armed--
 }
 
-// turn expires what is due. The timer rests while nothing is armed.
+// turn expires what is due; expire may arm and cancel what it likes. The timer rests
+// while nothing is armed.
 func (w *wheel) turn(f *dispatch.Frame) {
 	w.now++
-	for s := w.slots[w.now%wheelSlots].head; s != nil; {
-		next := s.wheel.next
+	w.cursor = w.slots[w.now%wheelSlots]
+	for w.cursor != nil {
+		s := w.cursor
+		w.cursor = s.wheel.next
 		if s.wheel.due <= w.now {
 			w.cancel(s)
 			w.expire(f, s)
-			// What expire did may have changed the list: look from the start.
-			next = w.slots[w.now%wheelSlots].head
-			for next != nil && next.wheel.due > w.now {
-				next = next.wheel.next
-			}
 		}
-		s = next
 	}
 	if w.armed > 0 {
 		w.timer.Arm(f, tick)
