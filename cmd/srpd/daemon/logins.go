@@ -52,8 +52,12 @@ func protection(cfg *Config, logins []*login) (srp.Protect, error) {
 	return p, nil
 }
 
-// channels returns the most channels that a session asks for.
+// channels returns the most channels that a session asks for. Without login strings there is one, with the command
+// line's.
 func channels(cfg *Config, logins []*login) int {
+	if len(logins) == 0 {
+		return cfg.Channels
+	}
 	n := 1
 	for _, l := range logins {
 		n = max(n, min(l.options.Channels.Or(cfg.Channels), MaxChannels))
