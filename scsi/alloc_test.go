@@ -29,7 +29,20 @@ func TestDataPathDoesNotAllocate(t *testing.T) {
 			l, _ := ParseUnmapList(buf[:n])
 			extents[0] = l.At(l.Len() - 1)
 		},
-		"LUN":           func() { l := LUNFromBytes([8]byte(buf[:8])); l.Unit(); l.Number() },
+		"LUN":             func() { l := LUNFromBytes([8]byte(buf[:8])); l.Unit(); l.Number() },
+		"Verify":          func() { (&Verify{}).Put(&cdb); _, sink = ParseVerify(cdb[:]) },
+		"CompareAndWrite": func() { (&CompareAndWrite{}).Put(&cdb); _, sink = ParseCompareAndWrite(cdb[:]) },
+		"OrWrite":         func() { (&OrWrite{Wide: true}).Put(&cdb); _, sink = ParseOrWrite(cdb[:]) },
+		"mode pages": func() {
+			b := (&ExceptionsPage{}).Append((&RecoveryPage{}).Append((&ControlPage{}).Append((&CachingPage{}).Append(buf[:0]))))
+			h := ModeHeader{LongLBA: true, HasDescriptor: true}
+			h.AppendModeData(buf[128:128], true, b)
+			_, _, sink = ParseModeList(buf[128:], true)
+		},
+		"log page": func() {
+			b := AppendLogCounter(buf[128:128], LogTotalBytes, 9)
+			(&LogPage{Body: b}).Append(buf[:0])
+		},
 		"LookupCommand": func() { c, _ := LookupCommand(OpRead10, 0); c.Refused(cdb[:]) },
 		"SenseError":    func() { sink = err.Unwrap(); err.Is(ErrNoSpace) },
 		"Capacity":      func() { c := Capacity{LastLBA: 99}; c.Append16(buf[:0]); _, sink = ParseCapacity16(buf[:32]) },

@@ -94,6 +94,41 @@ func rebuildCDB(b []byte) (cdb CDB, n int, ok bool) {
 		var c ReportSupported
 		if c, err = ParseReportSupported(b); err == nil {
 			n = c.Put(&cdb)
+			break
+		}
+		var g ReportGroups
+		if g, err = ParseReportGroups(b); err == nil {
+			n = g.Put(&cdb)
+			break
+		}
+		var t ReportFunctions
+		if t, err = ParseReportFunctions(b); err == nil {
+			n = t.Put(&cdb)
+		}
+	case OpMaintenanceOut:
+		var c SetGroups
+		if c, err = ParseSetGroups(b); err == nil {
+			n = c.Put(&cdb)
+		}
+	case OpModeSelect6, OpModeSelect10:
+		var c ModeSelect
+		if c, err = ParseModeSelect(b); err == nil {
+			n = c.Put(&cdb)
+		}
+	case OpStartStopUnit:
+		var c StartStop
+		if c, err = ParseStartStop(b); err == nil {
+			n = c.Put(&cdb)
+		}
+	case OpLogSense:
+		var c LogSense
+		if c, err = ParseLogSense(b); err == nil {
+			n = c.Put(&cdb)
+		}
+	case OpLogSelect:
+		var c LogSelect
+		if c, err = ParseLogSelect(b); err == nil {
+			n = c.Put(&cdb)
 		}
 	case OpSynchronizeCache, OpSyncCache16:
 		var c SyncCache
@@ -114,7 +149,22 @@ func rebuildCDB(b []byte) (cdb CDB, n int, ok bool) {
 		if c, err = ParseUnmap(b); err == nil {
 			n = c.Put(&cdb)
 		}
+	case OpVerify10, OpVerify12, OpVerify16, OpWriteVerify10, OpWriteVerify12, OpWriteVerify16:
+		var c Verify
+		if c, err = ParseVerify(b); err == nil {
+			n, _ = CDBLength(b)
+			err = c.PutSize(&cdb, n)
+		}
+	case OpCompareAndWrite:
+		var c CompareAndWrite
+		if c, err = ParseCompareAndWrite(b); err == nil {
+			n = c.Put(&cdb)
+		}
 	default:
+		if c, err := ParseOrWrite(b); err == nil {
+			n = c.Put(&cdb)
+			return cdb, n, true
+		}
 		if !IsRW(b) {
 			return cdb, 0, false
 		}

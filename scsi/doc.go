@@ -28,12 +28,13 @@
 //
 // # Testing
 //
-// The tests compare the decoders and builders with sg3_utils (sg_decode_sense, sg_inq, sg_vpd, sg_luns)
-// and with data that a Linux target sent (testdata). Every decoder has a fuzz target that also
+// The tests compare the decoders and builders with sg3_utils (sg_decode_sense, sg_inq, sg_vpd, sg_luns, sg_logs,
+// sg_get_lba_status), with tshark, and with data that a Linux target sent (testdata). Every decoder has a fuzz target that also
 // checks the way back.
 //
 // # Clauses
 //
-// SAM-5 (LUNs, status, task attributes), SPC-5 (INQUIRY, VPD, sense, mode, REPORT LUNS, REPORT
-// SUPPORTED OPERATION CODES), SBC-4 (block commands, capacity, block VPD pages).
+// SAM-5 (LUNs, status, task attributes), SPC-5 (INQUIRY, VPD, sense, mode, log pages, REPORT LUNS, REPORT
+// SUPPORTED OPERATION CODES and TASK MANAGEMENT FUNCTIONS, target port groups), SBC-4 (block commands,
+// START STOP UNIT, capacity, block VPD, mode and log pages).
 package scsi

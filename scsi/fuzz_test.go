@@ -45,8 +45,10 @@ func FuzzCDB(f *testing.F) {
 		f.Add(x.cdb)
 	}
 	for op := range 256 {
-		if c, ok := LookupCommand(Opcode(op), 0); ok {
-			f.Add(c.Usage[:])
+		for sa := range uint16(32) {
+			if c, ok := LookupCommand(Opcode(op), sa); ok {
+				f.Add(c.Usage[:])
+			}
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -176,6 +178,7 @@ func FuzzModeData(f *testing.F) {
 	}
 	h := ModeHeader{LongLBA: true, HasDescriptor: true, Descriptor: ModeBlockDescriptor{1 << 40, 4096}}
 	f.Add(h.AppendModeData(nil, true, (&ControlPage{}).Append(nil)), true)
+	f.Add(h.AppendModeData(nil, true, (&ExceptionsPage{Test: true, Count: 1}).Append((&RecoveryPage{TimeLimit: 9}).Append(nil))), true)
 	f.Fuzz(func(t *testing.T, b []byte, ten bool) {
 		h, pages, err := ParseModeData(b, ten)
 		if err != nil {
@@ -184,6 +187,26 @@ func FuzzModeData(f *testing.F) {
 		again, rest, err := ParseModeData(h.AppendModeData(nil, ten, pages), ten)
 		if err != nil || again != h || !bytes.Equal(rest, pages) {
 			t.Fatalf("%x: %+v %x, rebuilt %+v %x, %v", b, h, pages, again, rest, err)
+		}
+		list, rest, err := ParseModeList(h.AppendModeList(nil, ten, pages), ten)
+		if err != nil || list != h || !bytes.Equal(rest, pages) {
+			t.Fatalf("%x: %+v %x, as a list %+v %x, %v", b, h, pages, list, rest, err)
+		}
+		if body, ok := FindModePage(pages, ModePageExceptions, 0); ok {
+			if c, err := ParseExceptionsPage(body); err == nil {
+				again, err := ParseExceptionsPage(c.Append(nil)[2:])
+				if err != nil || again != c {
+					t.Fatalf("%x: %+v, rebuilt %+v, %v", body, c, again, err)
+				}
+			}
+		}
+		if body, ok := FindModePage(pages, ModePageRecovery, 0); ok {
+			if c, err := ParseRecoveryPage(body); err == nil {
+				again, err := ParseRecoveryPage(c.Append(nil)[2:])
+				if err != nil || again != c {
+					t.Fatalf("%x: %+v, rebuilt %+v, %v", body, c, again, err)
+				}
+			}
 		}
 		if body, ok := FindModePage(pages, ModePageCaching, 0); ok {
 			if c, err := ParseCachingPage(body); err == nil {
@@ -303,6 +326,103 @@ func FuzzLists(f *testing.F) {
 			again, err := ParseOneCommand(c.Append(nil))
 			if err != nil || !bytes.Equal(again.Usage, c.Usage) || again.Support != c.Support || again.Timeouts != c.Timeouts {
 				t.Fatalf("%x: %+v, rebuilt %+v, %v", b, c, again, err)
+			}
+		}
+	})
+}
+
+func FuzzLogPage(f *testing.F) {
+	p := LogPage{Page: LogWriteErrors, Body: AppendLogCounter(AppendLogCounter(nil, LogTotalBytes, 1<<40), LogTotalUncorrected, 3)}
+	f.Add(p.Append(nil))
+	p = LogPage{Page: LogProvisioning, Body: (&LogResource{Count: 9, Scope: 2}).Append(nil, LogUsedResource)}
+	f.Add(p.Append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := ParseLogPage(b)
+		if err != nil {
+			return
+		}
+		again, err := ParseLogPage(p.Append(nil))
+		if err != nil || !bytes.Equal(again.Body, p.Body) || again.Page != p.Page || again.Subpage != p.Subpage || again.DisableSave != p.DisableSave {
+			t.Fatalf("%x: %+v, rebuilt %+v, %v", b, p, again, err)
+		}
+		for body := p.Body; ; {
+			q, rest, ok := NextLogParameter(body)
+			if !ok {
+				break
+			}
+			again, _, ok := NextLogParameter(q.Append(nil))
+			if !ok || again.Code != q.Code || again.Control != q.Control || !bytes.Equal(again.Value, q.Value) {
+				t.Fatalf("%x: %+v, rebuilt %+v", body, q, again)
+			}
+			if n, ok := q.Counter(); ok {
+				c, _, _ := NextLogParameter(AppendLogCounter(nil, q.Code, n))
+				if m, ok := c.Counter(); !ok || m != n {
+					t.Fatalf("%x: counter %d, rebuilt %d", q.Value, n, m)
+				}
+			}
+			if r, err := ParseLogResource(q.Value); err == nil {
+				c, _, _ := NextLogParameter(r.Append(nil, q.Code))
+				if again, err := ParseLogResource(c.Value); err != nil || again != r {
+					t.Fatalf("%x: %+v, rebuilt %+v", q.Value, r, again)
+				}
+			}
+			body = rest
+		}
+	})
+}
+
+func FuzzPortGroups(f *testing.F) {
+	g := (&PortGroup{State: AccessStandby, Preferred: true, Supported: 0xdf, ID: 7, Status: 1}).Append(nil, []uint16{1, 2, 300})
+	f.Add(AppendPortGroups(nil, false, g))
+	f.Add(AppendPortGroups(nil, true, g))
+	f.Add(AppendGroupChanges(nil, []GroupChange{{AccessUnavailable, 9}, {AccessOptimized, 300}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if groups, err := ParsePortGroups(b); err == nil {
+			var again []byte
+			for {
+				g, rest, ok := NextPortGroup(groups)
+				if !ok {
+					break
+				}
+				ports := make([]uint16, g.Ports())
+				for i := range ports {
+					ports[i] = g.Port(i)
+				}
+				again = g.Append(again, ports)
+				same, _, ok := NextPortGroup(g.Append(nil, ports))
+				if !ok || same.State != g.State || same.ID != g.ID || same.Supported != g.Supported || same.Status != g.Status ||
+					same.Preferred != g.Preferred || same.Ports() != g.Ports() {
+					t.Fatalf("%x: %+v, rebuilt %+v", b, g, same)
+				}
+				_ = g.State.String()
+				groups = rest
+			}
+			for _, extended := range []bool{false, true} {
+				if back, err := ParsePortGroups(AppendPortGroups(nil, extended, again)); err != nil || !bytes.Equal(back, again) {
+					t.Fatalf("%x: rebuilt %x, %v", again, back, err)
+				}
+			}
+		}
+		if l, err := ParseGroupChanges(b); err == nil {
+			var changes []GroupChange
+			for i := range l.Len() {
+				changes = append(changes, l.At(i))
+			}
+			again, err := ParseGroupChanges(AppendGroupChanges(nil, changes))
+			if err != nil || again.Len() != l.Len() {
+				t.Fatalf("%x: %v, rebuilt %d, %v", b, changes, again.Len(), err)
+			}
+			for i := range changes {
+				if again.At(i) != changes[i] {
+					t.Fatalf("%x: change %d", b, i)
+				}
+			}
+		}
+		if p, err := ParseFunctions(b); err == nil {
+			for _, extended := range []bool{false, true} {
+				if again, err := ParseFunctions(p.Append(nil, extended)); err != nil || again != p {
+					t.Fatalf("%x: %+v, rebuilt %+v, %v", b, p, again, err)
+				}
 			}
 		}
 	})

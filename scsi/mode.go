@@ -17,10 +17,12 @@ const (
 
 // Mode page codes.
 const (
-	ModePageCaching uint8 = 0x08
-	ModePageControl uint8 = 0x0a
-	ModePageAll     uint8 = 0x3f // every page; with ModeSubpageAll every subpage too
-	ModeSubpageAll  uint8 = 0xff
+	ModePageRecovery   uint8 = 0x01 // read-write error recovery
+	ModePageCaching    uint8 = 0x08
+	ModePageControl    uint8 = 0x0a
+	ModePageExceptions uint8 = 0x1c // informational exceptions control
+	ModePageAll        uint8 = 0x3f // every page; with ModeSubpageAll every subpage too
+	ModeSubpageAll     uint8 = 0xff
 )
 
 // ModeSense is the MODE SENSE command (SPC-5 6.13, 6.14).
@@ -124,29 +126,33 @@ var (
 // pages behind them, in place. Data cut by the allocation length gives a cut pages. Errors: ErrShort when
 // the header or the descriptor are cut, ErrFormat when the descriptor length is none that fits.
 func ParseModeData(b []byte, ten bool) (h ModeHeader, pages []byte, err error) {
-	var total, descriptor int
-	var specific byte
-	if ten {
-		if len(b) < 8 {
-			return h, nil, errModeShort
-		}
-		total = 2 + int(binary.BigEndian.Uint16(b[0:2]))
-		h.MediumType, specific, h.LongLBA = b[2], b[3], b[4]&1 != 0
-		descriptor = int(binary.BigEndian.Uint16(b[6:8]))
-	} else {
-		if len(b) < 4 {
-			return h, nil, errModeShort
-		}
-		total = 1 + int(b[0])
-		h.MediumType, specific = b[1], b[2]
-		descriptor = int(b[3])
+	switch {
+	case ten && len(b) >= 2:
+		b = b[:min(len(b), 2+int(binary.BigEndian.Uint16(b[0:2])))]
+	case !ten && len(b) >= 1:
+		b = b[:min(len(b), 1+int(b[0]))]
 	}
-	b = b[:min(len(b), total)]
-	h.WriteProtected, h.DPOFUA = specific&0x80 != 0, specific&0x10 != 0
-	size, unit := 4, 8
+	return parseMode(b, ten)
+}
+
+// parseMode decodes mode parameters up to the end of b.
+func parseMode(b []byte, ten bool) (h ModeHeader, pages []byte, err error) {
+	size, unit, descriptor := 4, 8, 0
 	if ten {
 		size = 8
 	}
+	if len(b) < size {
+		return h, nil, errModeShort
+	}
+	var specific byte
+	if ten {
+		h.MediumType, specific, h.LongLBA = b[2], b[3], b[4]&1 != 0
+		descriptor = int(binary.BigEndian.Uint16(b[6:8]))
+	} else {
+		h.MediumType, specific = b[1], b[2]
+		descriptor = int(b[3])
+	}
+	h.WriteProtected, h.DPOFUA = specific&0x80 != 0, specific&0x10 != 0
 	if h.LongLBA {
 		unit = 16
 	}

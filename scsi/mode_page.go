@@ -70,6 +70,8 @@ func (p *CachingPage) Append(b []byte) []byte {
 var (
 	errCachingShort = shortError("caching mode page")
 	errControlShort = shortError("control mode page")
+	errExceptShort  = shortError("informational exceptions control mode page")
+	errRecoverShort = shortError("read-write error recovery mode page")
 )
 
 // ParseCachingPage decodes the body of a caching page. Old devices return a short one. Errors: ErrShort
@@ -133,5 +135,90 @@ func ParseControlPage(body []byte) (p ControlPage, err error) {
 		TaskAborted:         body[3]&0x40 != 0,
 		BusyTimeout:         binary.BigEndian.Uint16(body[6:8]),
 		SelfTestTime:        binary.BigEndian.Uint16(body[8:10]),
+	}, nil
+}
+
+// Values of MRIE in the informational exceptions control page: how they are told (SBC-4 6.5.8).
+const (
+	ExceptionsNotTold     uint8 = 0x0
+	ExceptionsAttention   uint8 = 0x2 // by a unit attention
+	ExceptionsRecoveredIf uint8 = 0x3 // by RECOVERED ERROR of the next command, where those are told
+	ExceptionsRecovered   uint8 = 0x4 // by RECOVERED ERROR of the next command
+	ExceptionsNoSense     uint8 = 0x5 // by NO SENSE of the next command
+	ExceptionsOnRequest   uint8 = 0x6 // by REQUEST SENSE
+)
+
+// ExceptionsPage is the informational exceptions control mode page (SBC-4 6.5.8).
+type ExceptionsPage struct {
+	Performance bool   // PERF: no checks that delay commands
+	Background  bool   // EBF: background functions are enabled
+	Warnings    bool   // EWASC: warnings are told
+	Off         bool   // DEXCPT: failure predictions are not told
+	Test        bool   // TEST: a failure is predicted that is none; not with Off
+	BackErrors  bool   // EBACKERR: errors of background functions are told
+	Log         bool   // LOGERR: exceptions go to the log page
+	Method      uint8  // MRIE: one of ExceptionsNotTold, …
+	Interval    uint32 // INTERVAL TIMER between reports, in 100 ms; 0 and ffffffffh: the vendor's own
+	Count       uint32 // REPORT COUNT: how often one is told; 0: without limit
+	Saveable    bool   // PS
+}
+
+const exceptionsPageLength = 0x0a
+
+// Append adds the whole page, 12 bytes, to b.
+func (p *ExceptionsPage) Append(b []byte) []byte {
+	var d [2 + exceptionsPageLength]byte
+	d[0], d[1] = ModePageExceptions|bit(p.Saveable, 7), exceptionsPageLength
+	d[2] = bit(p.Performance, 7) | bit(p.Background, 5) | bit(p.Warnings, 4) | bit(p.Off, 3) | bit(p.Test, 2) |
+		bit(p.BackErrors, 1) | bit(p.Log, 0)
+	d[3] = p.Method & 0x0f
+	binary.BigEndian.PutUint32(d[4:8], p.Interval)
+	binary.BigEndian.PutUint32(d[8:12], p.Count)
+	return append(b, d[:]...)
+}
+
+// ParseExceptionsPage decodes the body of an informational exceptions control page. Errors: ErrShort below 10 bytes.
+func ParseExceptionsPage(body []byte) (p ExceptionsPage, err error) {
+	if len(body) < exceptionsPageLength {
+		return p, errExceptShort
+	}
+	return ExceptionsPage{
+		Performance: body[0]&0x80 != 0, Background: body[0]&0x20 != 0, Warnings: body[0]&0x10 != 0, Off: body[0]&0x08 != 0,
+		Test: body[0]&0x04 != 0, BackErrors: body[0]&0x02 != 0, Log: body[0]&0x01 != 0, Method: body[1] & 0x0f,
+		Interval: binary.BigEndian.Uint32(body[2:6]), Count: binary.BigEndian.Uint32(body[6:10]),
+	}, nil
+}
+
+// RecoveryPage is the read-write error recovery mode page (SBC-4 6.5.10), as far as a disk without a medium of its own
+// uses it.
+type RecoveryPage struct {
+	WriteReassign  bool   // AWRE
+	ReadReassign   bool   // ARRE
+	PostErrors     bool   // PER: recovered errors are told
+	ReadRetries    uint8  // READ RETRY COUNT
+	WriteRetries   uint8  // WRITE RETRY COUNT
+	SpaceThreshold bool   // LBPERE: thin provisioning thresholds are told
+	TimeLimit      uint16 // RECOVERY TIME LIMIT in ms; 0: the vendor's own
+	Saveable       bool   // PS
+}
+
+const recoveryPageLength = 0x0a
+
+// Append adds the whole page, 12 bytes, to b.
+func (p *RecoveryPage) Append(b []byte) []byte {
+	return append(b, ModePageRecovery|bit(p.Saveable, 7), recoveryPageLength,
+		bit(p.WriteReassign, 7)|bit(p.ReadReassign, 6)|bit(p.PostErrors, 2), p.ReadRetries, 0, 0, 0,
+		bit(p.SpaceThreshold, 7), p.WriteRetries, 0, byte(p.TimeLimit>>8), byte(p.TimeLimit))
+}
+
+// ParseRecoveryPage decodes the body of a read-write error recovery page. Errors: ErrShort below 10 bytes.
+func ParseRecoveryPage(body []byte) (p RecoveryPage, err error) {
+	if len(body) < recoveryPageLength {
+		return p, errRecoverShort
+	}
+	return RecoveryPage{
+		WriteReassign: body[0]&0x80 != 0, ReadReassign: body[0]&0x40 != 0, PostErrors: body[0]&0x04 != 0,
+		ReadRetries: body[1], SpaceThreshold: body[5]&0x80 != 0, WriteRetries: body[6],
+		TimeLimit: binary.BigEndian.Uint16(body[8:10]),
 	}, nil
 }

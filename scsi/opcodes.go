@@ -30,6 +30,7 @@ const (
 	OpSynchronizeCache  Opcode = 0x35
 	OpWriteSame10       Opcode = 0x41
 	OpUnmap             Opcode = 0x42
+	OpLogSelect         Opcode = 0x4c
 	OpLogSense          Opcode = 0x4d
 	OpModeSelect10      Opcode = 0x55
 	OpReserve10         Opcode = 0x56
@@ -43,6 +44,7 @@ const (
 	OpRead16            Opcode = 0x88
 	OpCompareAndWrite   Opcode = 0x89
 	OpWrite16           Opcode = 0x8a
+	OpOrWrite16         Opcode = 0x8b
 	OpWriteVerify16     Opcode = 0x8e
 	OpVerify16          Opcode = 0x8f
 	OpPreFetch16        Opcode = 0x90
@@ -51,22 +53,49 @@ const (
 	OpWriteAtomic16     Opcode = 0x9c
 	OpServiceActionIn   Opcode = 0x9e // SERVICE ACTION IN(16)
 	OpReportLUNs        Opcode = 0xa0
+	OpSecurityIn        Opcode = 0xa2
 	OpMaintenanceIn     Opcode = 0xa3
 	OpMaintenanceOut    Opcode = 0xa4
 	OpRead12            Opcode = 0xa8
 	OpWrite12           Opcode = 0xaa
+	OpWriteVerify12     Opcode = 0xae
 	OpVerify12          Opcode = 0xaf
+	OpSecurityOut       Opcode = 0xb5
 )
 
 // Service actions: the command within a shared operation code.
 const (
-	SAReadCapacity16      uint16 = 0x10 // of OpServiceActionIn
-	SAGetLBAStatus16      uint16 = 0x12 // of OpServiceActionIn
-	SAReportTargetGroups  uint16 = 0x0a // of OpMaintenanceIn
-	SAReportSupportedOps  uint16 = 0x0c // of OpMaintenanceIn
-	SAReportSupportedTMFs uint16 = 0x0d // of OpMaintenanceIn
-	SARead32              uint16 = 0x09 // of OpVariableLength
-	SAWrite32             uint16 = 0x0b // of OpVariableLength
+	// Of OpServiceActionIn.
+	SAReadCapacity16 uint16 = 0x10
+	SAGetLBAStatus16 uint16 = 0x12
+
+	// Of OpMaintenanceIn and OpMaintenanceOut.
+	SAReportTargetGroups  uint16 = 0x0a
+	SAReportSupportedOps  uint16 = 0x0c
+	SAReportSupportedTMFs uint16 = 0x0d
+	SASetTargetGroups     uint16 = 0x0a
+
+	// Of OpVariableLength.
+	SARead32    uint16 = 0x09
+	SAWrite32   uint16 = 0x0b
+	SAOrWrite32 uint16 = 0x0e
+
+	// Of OpExtendedCopy, which a device server without third-party copies refuses.
+	SAExtendedCopyLID1  uint16 = 0x00
+	SAExtendedCopyLID4  uint16 = 0x01
+	SAPopulateToken     uint16 = 0x10
+	SAWriteUsingToken   uint16 = 0x11
+	SACopyOperationStop uint16 = 0x1c
+
+	// Of OpReceiveCopy, likewise.
+	SACopyStatusLID1  uint16 = 0x00
+	SACopyDataLID1    uint16 = 0x01
+	SACopyParameters  uint16 = 0x03
+	SACopyFailures    uint16 = 0x04
+	SACopyStatusLID4  uint16 = 0x05
+	SACopyDataLID4    uint16 = 0x06
+	SAReceiveROD      uint16 = 0x07
+	SAReportRODTokens uint16 = 0x08
 )
 
 var opcodeNames = [256]string{
@@ -92,6 +121,7 @@ var opcodeNames = [256]string{
 	OpSynchronizeCache:  "SYNCHRONIZE CACHE(10)",
 	OpWriteSame10:       "WRITE SAME(10)",
 	OpUnmap:             "UNMAP",
+	OpLogSelect:         "LOG SELECT",
 	OpLogSense:          "LOG SENSE",
 	OpModeSelect10:      "MODE SELECT(10)",
 	OpReserve10:         "RESERVE(10)",
@@ -105,6 +135,7 @@ var opcodeNames = [256]string{
 	OpRead16:            "READ(16)",
 	OpCompareAndWrite:   "COMPARE AND WRITE",
 	OpWrite16:           "WRITE(16)",
+	OpOrWrite16:         "ORWRITE(16)",
 	OpWriteVerify16:     "WRITE AND VERIFY(16)",
 	OpVerify16:          "VERIFY(16)",
 	OpPreFetch16:        "PRE-FETCH(16)",
@@ -113,11 +144,14 @@ var opcodeNames = [256]string{
 	OpWriteAtomic16:     "WRITE ATOMIC(16)",
 	OpServiceActionIn:   "SERVICE ACTION IN(16)",
 	OpReportLUNs:        "REPORT LUNS",
+	OpSecurityIn:        "SECURITY PROTOCOL IN",
 	OpMaintenanceIn:     "MAINTENANCE IN",
 	OpMaintenanceOut:    "MAINTENANCE OUT",
 	OpRead12:            "READ(12)",
 	OpWrite12:           "WRITE(12)",
+	OpWriteVerify12:     "WRITE AND VERIFY(12)",
 	OpVerify12:          "VERIFY(12)",
+	OpSecurityOut:       "SECURITY PROTOCOL OUT",
 }
 
 // String returns the standard's name of the operation code, or "opcode 0xNN".
@@ -128,6 +162,44 @@ func (o Opcode) String() string {
 	return "opcode 0x" + hex2(uint8(o))
 }
 
+// actionNames are the commands that share an operation code, by their operation code and service action.
+var actionNames = map[Opcode]map[uint16]string{
+	OpServiceActionIn: {
+		SAReadCapacity16: "READ CAPACITY(16)",
+		SAGetLBAStatus16: "GET LBA STATUS(16)",
+	},
+	OpMaintenanceIn: {
+		SAReportTargetGroups:  "REPORT TARGET PORT GROUPS",
+		SAReportSupportedOps:  "REPORT SUPPORTED OPERATION CODES",
+		SAReportSupportedTMFs: "REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS",
+	},
+	OpMaintenanceOut: {
+		SASetTargetGroups: "SET TARGET PORT GROUPS",
+	},
+	OpVariableLength: {
+		SARead32:    "READ(32)",
+		SAWrite32:   "WRITE(32)",
+		SAOrWrite32: "ORWRITE(32)",
+	},
+	OpExtendedCopy: {
+		SAExtendedCopyLID1:  "EXTENDED COPY(LID1)",
+		SAExtendedCopyLID4:  "EXTENDED COPY(LID4)",
+		SAPopulateToken:     "POPULATE TOKEN",
+		SAWriteUsingToken:   "WRITE USING TOKEN",
+		SACopyOperationStop: "COPY OPERATION ABORT",
+	},
+	OpReceiveCopy: {
+		SACopyStatusLID1:  "RECEIVE COPY STATUS(LID1)",
+		SACopyDataLID1:    "RECEIVE COPY DATA(LID1)",
+		SACopyParameters:  "RECEIVE COPY OPERATING PARAMETERS",
+		SACopyFailures:    "RECEIVE COPY FAILURE DETAILS(LID1)",
+		SACopyStatusLID4:  "RECEIVE COPY STATUS(LID4)",
+		SACopyDataLID4:    "RECEIVE COPY DATA(LID4)",
+		SAReceiveROD:      "RECEIVE ROD TOKEN INFORMATION",
+		SAReportRODTokens: "REPORT ALL ROD TOKENS",
+	},
+}
+
 // CommandName returns the name of the command in cdb, service action included, for logs. An empty CDB
 // gives "no CDB".
 func CommandName(cdb []byte) string {
@@ -135,35 +207,12 @@ func CommandName(cdb []byte) string {
 		return "no CDB"
 	}
 	op := Opcode(cdb[0])
-	if len(cdb) >= 2 {
-		sa := uint16(cdb[1] & 0x1f)
-		switch {
-		case op == OpServiceActionIn && sa == SAReadCapacity16:
-			return "READ CAPACITY(16)"
-		case op == OpServiceActionIn && sa == SAGetLBAStatus16:
-			return "GET LBA STATUS(16)"
-		case op == OpVariableLength && len(cdb) >= 10:
-			return variableName(binary.BigEndian.Uint16(cdb[8:10]))
-		case op == OpMaintenanceIn && sa == SAReportTargetGroups:
-			return "REPORT TARGET PORT GROUPS"
-		case op == OpMaintenanceIn && sa == SAReportSupportedOps:
-			return "REPORT SUPPORTED OPERATION CODES"
-		case op == OpMaintenanceIn && sa == SAReportSupportedTMFs:
-			return "REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS"
+	if sa, ok := ServiceAction(cdb); ok {
+		if name, ok := actionNames[op][sa]; ok {
+			return name
 		}
 	}
 	return op.String()
-}
-
-// variableName returns the name of a command with a variable length CDB.
-func variableName(sa uint16) string {
-	switch sa {
-	case SARead32:
-		return "READ(32)"
-	case SAWrite32:
-		return "WRITE(32)"
-	}
-	return OpVariableLength.String()
 }
 
 // ServiceAction returns the service action in cdb, and whether its operation code has one among those

@@ -14,6 +14,7 @@ type iscsiTrace struct {
 	file []byte
 	tag  uint32
 	seq  [2]uint32
+	want [][]string // what tshark is to say about each command
 }
 
 func newISCSITrace() *iscsiTrace {
@@ -64,22 +65,48 @@ func (x *iscsiTrace) segment(from int, pdu []byte) {
 	x.file = append(x.file, p...)
 }
 
-// TestOracleTshark shows commands and data built here to tshark, and wants to read these lines, in their
-// order, without the bits that it draws before a field.
+// show adds the command in cdb, of n bytes, with its data, and the lines that tshark is to say about it.
+func (x *iscsiTrace) show(t *testing.T, cdb *CDB, n int, out, in []byte, lines ...string) {
+	t.Helper()
+	if m, ok := CDBLength(cdb[:]); !ok || n != m {
+		t.Errorf("%x: built %d bytes, the group code says %d", cdb, n, m)
+	}
+	if again, m, ok := rebuildCDB(cdb[:]); !ok || m != n || again != *cdb {
+		t.Errorf("%x: rebuilt as %x, %d bytes, %t", cdb, again, m, ok)
+	}
+	x.exchange(cdb[:], out, in)
+	x.want = append(x.want, lines)
+}
+
+// compare asks tshark, and wants to read the lines of each command in their order, without the bits that it draws
+// before a field.
+func (x *iscsiTrace) compare(t *testing.T) {
+	t.Helper()
+	text := tool(t, x.file, "tshark", "-n", "-r", "FILE", "-d", "tcp.port==3260,iscsi", "-O", "scsi,scsi_sbc")
+	parts := strings.Split(text, "SCSI CDB ")[1:]
+	if len(parts) != len(x.want) {
+		t.Fatalf("tshark sees %d commands, want %d\n%s", len(parts), len(x.want), text)
+	}
+	for i, lines := range x.want {
+		rest := "SCSI CDB " + parts[i]
+		for _, l := range lines {
+			at := strings.Index(rest, l+"\n")
+			if at < 0 {
+				t.Errorf("tshark does not say %q in its turn:\nSCSI CDB %s", l, parts[i])
+				break
+			}
+			rest = rest[at+len(l):]
+		}
+	}
+}
+
+// TestOracleTshark shows commands and data built here to tshark.
 func TestOracleTshark(t *testing.T) {
 	x := newISCSITrace()
-	var want [][]string
 	var cdb CDB
 	show := func(n int, out, in []byte, lines ...string) {
 		t.Helper()
-		if m, ok := CDBLength(cdb[:]); !ok || n != m {
-			t.Errorf("%x: built %d bytes, the group code says %d", cdb, n, m)
-		}
-		if again, m, ok := rebuildCDB(cdb[:]); !ok || m != n || again != cdb {
-			t.Errorf("%x: rebuilt as %x, %d bytes, %t", cdb, again, m, ok)
-		}
-		x.exchange(cdb[:], out, in)
-		want = append(want, lines)
+		x.show(t, &cdb, n, out, in, lines...)
 	}
 	line := fmt.Sprintf
 	rng := rand.New(rand.NewPCG(5, 0x28))
@@ -184,20 +211,5 @@ func TestOracleTshark(t *testing.T) {
 		"Requested Operation Code: 0x9e", "Requested Service Action: 0x0010", "Allocation Length: 999", "CTDP: False",
 		"Support: 3", "CDB Length: 16", "CDB Usage Data: 9e100000000000000000ffffffff0000")
 
-	text := tool(t, x.file, "tshark", "-n", "-r", "FILE", "-d", "tcp.port==3260,iscsi", "-O", "scsi,scsi_sbc")
-	parts := strings.Split(text, "SCSI CDB ")[1:]
-	if len(parts) != len(want) {
-		t.Fatalf("tshark sees %d commands, want %d\n%s", len(parts), len(want), text)
-	}
-	for i, lines := range want {
-		rest := "SCSI CDB " + parts[i]
-		for _, l := range lines {
-			at := strings.Index(rest, l+"\n")
-			if at < 0 {
-				t.Errorf("tshark does not say %q in its turn:\nSCSI CDB %s", l, parts[i])
-				break
-			}
-			rest = rest[at+len(l):]
-		}
-	}
+	x.compare(t)
 }

@@ -194,6 +194,12 @@ func TestOracleCommandNames(t *testing.T) {
 		{0: 0xa3, 1: 0x0a}: "Report target port groups", {0: 0xa3, 1: 0x0c}: "Report supported operation codes",
 		{0: 0xa3, 1: 0x0d}:          "Report supported task management functions",
 		{0: 0x7f, 7: 0x18, 9: 0x09}: "Read(32)", {0: 0x7f, 7: 0x18, 9: 0x0b}: "Write(32)",
+		{0: 0x7f, 7: 0x18, 9: 0x0e}: "Orwrite(32)", {0: 0xa4, 1: 0x0a}: "Set target port groups",
+		{0: 0x83, 1: 0x00}: "Extended copy(LID1)", {0: 0x83, 1: 0x10}: "Populate token",
+		{0: 0x83, 1: 0x11}: "Write using token", {0: 0x83, 1: 0x1c}: "Copy operation abort", {0: 0x84, 1: 0x00}: "Receive copy status(LID1)",
+		{0: 0x84, 1: 0x01}: "Receive copy data(LID1)", {0: 0x84, 1: 0x03}: "Receive copy operating parameters",
+		{0: 0x84, 1: 0x04}: "Receive copy failure details(LID1)",
+		{0: 0x84, 1: 0x07}: "Receive ROD token information", {0: 0x84, 1: 0x08}: "Report all ROD tokens",
 	} {
 		n, _ := CDBLength(cdb[:])
 		out := strings.TrimSpace(tool(t, nil, "sg_decode_sense", append([]string{"--cdb"}, hexArgs(cdb[:n])...)...))

@@ -12,8 +12,8 @@ type Command struct {
 }
 
 // LookupCommand returns the command with this operation code, and service action where the operation code
-// has them. Its usage data is that of a disk without protection information, anchored blocks and
-// NACA: those bits are clear. Known are the commands this package has a type for; false for any other.
+// has them. Its usage data is that of a disk without protection information, anchored blocks, NACA,
+// removable media, power conditions and saved log parameters: those bits are clear. Known are the commands this package has a type for; false for any other.
 func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
 	c := Command{Opcode: op}
 	c.Length, _ = CDBLength([]byte{byte(op)})
@@ -28,6 +28,16 @@ func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
 		c.Usage = CDB{1: 0x08, 2: 0xff, 3: 0xff, 4: 0xff}
 	case OpModeSense10:
 		c.Usage = CDB{1: 0x18, 2: 0xff, 3: 0xff, 7: 0xff, 8: 0xff}
+	case OpModeSelect6:
+		c.Usage = CDB{1: 0x11, 4: 0xff}
+	case OpModeSelect10:
+		c.Usage = CDB{1: 0x11, 7: 0xff, 8: 0xff}
+	case OpLogSense:
+		c.Usage = CDB{2: 0xff, 3: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xff}
+	case OpLogSelect:
+		c.Usage = CDB{1: 0x02, 2: 0xff, 3: 0xff, 7: 0xff, 8: 0xff}
+	case OpStartStopUnit:
+		c.Usage = CDB{1: 0x01, 4: 0x05}
 	case OpReadCapacity10:
 		c.Usage = CDB{}
 	case OpReportLUNs:
@@ -37,7 +47,7 @@ func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
 	case OpRead10, OpWrite10:
 		c.Usage = usage10(0x18)
 	case OpRead12, OpWrite12:
-		c.Usage = CDB{1: 0x18, 2: 0xff, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xff, 9: 0xff, 10: 0x3f}
+		c.Usage = usage12(0x18)
 	case OpRead16, OpWrite16:
 		c.Usage = usage16(0x18)
 	case OpSynchronizeCache:
@@ -48,6 +58,23 @@ func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
 		c.Usage = usage10(0x08)
 	case OpWriteSame16:
 		c.Usage = usage16(0x09)
+	case OpVerify10:
+		c.Usage = usage10(0x16)
+	case OpWriteVerify10:
+		c.Usage = usage10(0x12)
+	case OpVerify12:
+		c.Usage = usage12(0x16)
+	case OpWriteVerify12:
+		c.Usage = usage12(0x12)
+	case OpVerify16:
+		c.Usage = usage16(0x16)
+	case OpWriteVerify16:
+		c.Usage = usage16(0x12)
+	case OpCompareAndWrite:
+		c.Usage = usage16(0x18)
+		c.Usage[10], c.Usage[11], c.Usage[12] = 0, 0, 0
+	case OpOrWrite16:
+		c.Usage = usage16(0x18)
 	case OpPreFetch10:
 		c.Usage = usage10(0x02)
 	case OpPreFetch16:
@@ -70,6 +97,12 @@ func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
 		switch serviceAction {
 		case SARead32, SAWrite32:
 			c.Usage = usage32(0x18)
+		case SAOrWrite32:
+			c.Usage = usage32(0x18)
+			c.Usage[2], c.Usage[3] = 0x07, 0x0f
+			for i := 20; i < 28; i++ {
+				c.Usage[i] = 0xff
+			}
 		default:
 			return Command{}, false
 		}
@@ -77,11 +110,25 @@ func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
 		c.HasServiceAction, c.ServiceAction = true, serviceAction
 		c.Usage[7], c.Usage[8], c.Usage[9] = additional32, byte(serviceAction>>8), byte(serviceAction)
 	case OpMaintenanceIn:
-		if serviceAction != SAReportSupportedOps {
+		c.Usage = CDB{6: 0xff, 7: 0xff, 8: 0xff, 9: 0xff}
+		switch serviceAction {
+		case SAReportSupportedOps:
+			c.Usage[2], c.Usage[3], c.Usage[4], c.Usage[5] = 0x87, 0xff, 0xff, 0xff
+		case SAReportSupportedTMFs:
+			c.Usage[2] = 0x80
+		case SAReportTargetGroups:
+			c.Usage[1] = 0xe0
+		default:
 			return Command{}, false
 		}
 		c.HasServiceAction, c.ServiceAction = true, serviceAction
-		c.Usage = CDB{1: byte(serviceAction), 2: 0x87, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xff, 9: 0xff}
+		c.Usage[1] |= byte(serviceAction)
+	case OpMaintenanceOut:
+		if serviceAction != SASetTargetGroups {
+			return Command{}, false
+		}
+		c.Usage = CDB{1: byte(serviceAction), 6: 0xff, 7: 0xff, 8: 0xff, 9: 0xff}
+		c.HasServiceAction, c.ServiceAction = true, serviceAction
 	default:
 		return Command{}, false
 	}
@@ -91,6 +138,10 @@ func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
 
 func usage10(flags byte) CDB {
 	return CDB{1: flags, 2: 0xff, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0x3f, 7: 0xff, 8: 0xff}
+}
+
+func usage12(flags byte) CDB {
+	return CDB{1: flags, 2: 0xff, 3: 0xff, 4: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xff, 9: 0xff, 10: 0x3f}
 }
 
 func usage16(flags byte) CDB {
