@@ -2,6 +2,7 @@ package soft_test
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -96,4 +97,65 @@ func TestHangUpThatOvertakesTheReply(t *testing.T) {
 	if s := c.a.QP.State(); s != verbs.Error {
 		t.Errorf("active QP %s", s)
 	}
+}
+
+// Callbacks may call anything: no lock is held across them (doc.go rules 2 and 7).
+func TestCallbacksMayCallAnything(t *testing.T) {
+	c := newCM(t, true)
+	var closed, closed2, again verbs.Op[verbs.None]
+	var relisten verbs.Op[*verbs.Listener]
+	ends := make(chan string, 8)
+	then := func(what string) verbs.ThenFunc[verbs.None] {
+		return func(f *dispatch.Frame, _ verbs.None, err error) {
+			if err != nil {
+				what = err.Error()
+			}
+			ends <- what
+		}
+	}
+	pt.Do(c.World, func(op *verbs.Op[*verbs.Listener]) {
+		c.b.Dev.Listen(op, &verbs.ListenAttr{Address: c.addr, Processor: c.b.P, Request: func(f *dispatch.Frame, l *verbs.Listener, r *verbs.ConnectRequest) {
+			// Inside the listener's callback: close it, listen elsewhere, answer.
+			l.Close(&closed)
+			closed.Then(then("listener closed"))
+			other := c.addr
+			other.Dst = netip.AddrPortFrom(other.Dst.Addr(), 5556)
+			c.b.Dev.Listen(&relisten, &verbs.ListenAttr{Address: other, Processor: c.b.P, Request: func(*dispatch.Frame, *verbs.Listener, *verbs.ConnectRequest) {}})
+			relisten.Then(func(f *dispatch.Frame, l *verbs.Listener, err error) {
+				if err != nil {
+					ends <- err.Error()
+					return
+				}
+				l.Close(&closed2)
+				closed2.Then(then("second listener closed"))
+			})
+			c.accept.Request = r
+			c.b.QP.Accept(&again, &c.accept)
+			again.Then(func(f *dispatch.Frame, _ verbs.None, err error) {
+				// Inside the completion of the accept: close the QP that has accepted.
+				c.b.QP.Close(&again)
+				again.Then(then("QP closed"))
+			})
+		}})
+	})
+	done, err, _ := c.begin()
+	c.Await(done)
+	if *err != nil {
+		t.Error(*err)
+	}
+	got := map[string]bool{}
+	for len(got) < 3 {
+		c.Settle()
+		select {
+		case what := <-ends:
+			got[what] = true
+		default:
+		}
+	}
+	for _, want := range []string{"listener closed", "second listener closed", "QP closed"} {
+		if !got[want] {
+			t.Errorf("%v; want %q", got, want)
+		}
+	}
+	c.a.AwaitEvent(verbs.Disconnected)
 }
