@@ -137,6 +137,14 @@ type Counters struct {
 	Units      []UnitStats `json:"units"`
 	Processors []Processor `json:"processors"`
 	HCAs       []HCA       `json:"hcas"`
+	Capture    *Capture    `json:"capture,omitempty"` // what --capture has
+}
+
+// Capture is a packet file that is being written.
+type Capture struct {
+	File     string `json:"file"`
+	Messages uint64 `json:"messages"`
+	Dropped  uint64 `json:"dropped"`
 }
 
 // OpStats are the figures of one operation.

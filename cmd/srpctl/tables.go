@@ -219,6 +219,13 @@ func printCounters(w io.Writer, v *control.Counters) {
 		t.row("  "+h.Name, number(h.Port), h.Kind, or(c))
 	}
 	t.end()
+	printCapture(w, v.Capture)
+}
+
+func printCapture(w io.Writer, c *control.Capture) {
+	if c != nil {
+		fmt.Fprintf(w, "\nCapture in %s: %d messages, %d dropped\n", c.File, c.Messages, c.Dropped)
+	}
 }
 
 // counts writes named numbers in the order of their names.

@@ -90,6 +90,7 @@ func Full() *Source {
 			}},
 			Units:      []control.UnitStats{{Name: "disk0", Completed: 40, Depth: 62}},
 			Processors: []control.Processor{{Name: "srpd0", Items: 100, Drains: 90}},
+			Capture:    &control.Capture{File: "/tmp/srp.pcapng", Messages: 4000, Dropped: 1},
 			HCAs:       []control.HCA{{Name: "soft0", Kind: "software", Port: 1, Error: "not counted"}},
 		},
 	}

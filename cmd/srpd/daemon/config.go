@@ -32,6 +32,7 @@ type Config struct {
 	Control  string
 	TCP      string // NBD: HOST:PORT, or a port alone, which is of the loopback; "" for none
 	ReadOnly bool
+	Capture  string // pcapng file of what crosses the fabric; "" for none
 
 	Program string // name and build, for the control socket
 	Log     *slog.Logger

@@ -21,6 +21,7 @@ import (
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
 	"minisrp/verbs/soft"
+	"minisrp/verbs/soft/tap"
 )
 
 // Daemon is a running daemon.
@@ -34,6 +35,7 @@ type Daemon struct {
 	state      *state.Store
 	identity   state.Identity
 	processors []*dispatch.Processor
+	capture    *tap.Capture // nil if there is none
 	fabric     *soft.Fabric
 	device     *verbs.Device // the initiator's
 	embedded   *embedded.Target
@@ -173,7 +175,14 @@ func (d *Daemon) startFabric(ctx context.Context, faults embedded.Faults) error 
 		d.processors = append(d.processors, p)
 		d.onStop("processor "+p.Name(), func(context.Context) error { p.Close(); return nil })
 	}
-	d.fabric = soft.New(soft.Config{})
+	var fc soft.Config
+	if d.cfg.Capture != "" {
+		if err := d.startCapture(); err != nil {
+			return err
+		}
+		fc.Tap = d.capture
+	}
+	d.fabric = soft.New(fc)
 	hca, err := d.fabric.Plug(soft.HCAConfig{
 		Name: adapterName, GUID: verbs.GUID(d.identity.InitiatorGUID), Addr: initiatorAddr, CompletionVectors: len(d.processors),
 	})

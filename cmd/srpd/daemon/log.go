@@ -3,6 +3,7 @@ package daemon
 // Keys of log records.
 const (
 	keyAddress  = "address"
+	keyCount    = "count"
 	keyError    = "error"
 	keyExport   = "export"
 	keyIdentity = "identity"

@@ -113,6 +113,9 @@ func (s *status) Counters(ctx context.Context) (*control.Counters, error) {
 		Version: control.Version, NBD: d.nbd.Stats(), Disks: []control.DiskStats{}, Units: []control.UnitStats{},
 		Processors: []control.Processor{}, HCAs: d.hcas(ctx),
 	}
+	if c := d.capture; c != nil {
+		a.Capture = &control.Capture{File: d.cfg.Capture, Messages: c.Messages(), Dropped: c.Dropped()}
+	}
 	for _, u := range d.units {
 		if u.disk != nil {
 			c := u.disk.Counters()
