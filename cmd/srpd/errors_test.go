@@ -65,7 +65,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--embedded", "--log-level", "loud"}, []string{"--log-level", `"loud"`, "debug, info, warn or error"}},
 		{[]string{"--embedded", "--log-format", "xml"}, []string{"--log-format", `"xml"`, "text or json"}},
 		{[]string{"--target", "x", "--store", "ram"}, []string{"--store", "--embedded is not given"}},
-		{[]string{"--embedded", "--embedded-fault", "mood"}, []string{"--embedded-fault", `"mood"`, "reject=REASON"}},
+		{[]string{"--embedded", "--embedded-fault", "mood"}, []string{"--embedded-fault", `"mood"`, "reject", "capacity=0@LUN"}},
 		{[]string{"--embedded", "--embedded-fault", "reject=maybe"}, []string{"--embedded-fault", "0x00010003"}},
 		{[]string{"--embedded", "--embedded-fault", "capacity=0@1"}, []string{"--embedded-fault", "LUN of 0 to 0"}},
 		{[]string{"--embedded", "--socket", "/x/s", "--control", "/x/s"}, []string{"--socket and --control are both /x/s"}},

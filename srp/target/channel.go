@@ -1,7 +1,10 @@
 package target
 
 import (
+	"time"
+
 	"minisrp/srp"
+	"minisrp/srp/target/fault"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
 )
@@ -18,9 +21,12 @@ import (
 type channel struct {
 	// Fixed after build.
 	port      *Port
+	group     *Group
 	id        uint64 // of the channel in the port, for lists and logs
 	login     srp.LoginReq
 	peer      verbs.Address
+	begun     time.Duration // when its login came
+	maxIU     int           // bytes of an information unit that it takes
 	res       resources
 	immediate int // offset of immediate data in an SRP_CMD; 0: none was agreed on
 
@@ -35,7 +41,10 @@ type channel struct {
 	ready    list   // have got what they waited for
 	parked   list   // wait for room in the send queue
 	backlog  ring   // receives that wait for a command
+	limit    int32  // the request limit, as far as the initiator knows
 	owed     int32  // credits of commands that were not answered
+	withheld int32  // credits that are not given back
+	asking   asking // requests of the target's own
 	posted   uint64 // work requests that went to the send queue, or are in sends
 	done     uint64 // and those of them whose place is free again
 	sends    []verbs.WR
@@ -46,6 +55,8 @@ type channel struct {
 
 	// Making and ending: see login.go and down.go.
 	request    *verbs.ConnectRequest
+	trouble    fault.LoginEffect // what goes wrong with it
+	patience   dispatch.Timer    // for an answer that is late on purpose
 	result     srp.LoginRspFlags // what becomes of the nexus' other channels
 	buildWork  dispatch.Work
 	built      dispatch.DPC
@@ -108,10 +119,12 @@ const (
 	causeTransport          // a work request failed
 	causeProtocol           // the initiator sent what it must not
 	causeLogin              // the login did not come to its end
+	causeFault              // on purpose
 )
 
 var causeText = [...]string{
 	"", "initiator logged out", "target logged out", "disconnected", "transport error", "protocol violation", "login failed",
+	"disconnected on purpose",
 }
 
 func (c cause) String() string { return causeText[c] }
@@ -121,6 +134,8 @@ type channelStats struct {
 	commands, functions, responses uint64
 	bytesIn, bytesOut, immediate   uint64 // as the initiator calls them: in is what it read
 	quiet                          uint64 // commands that ended without a response
+	faults                         uint64 // requests that something went wrong with on purpose
+	asked, unasked                 uint64 // requests of the target's own; answers to none of them
 	malformed                      uint64 // commands refused for what they look like
 	waited                         uint64 // commands that waited for memory
 	parked                         uint64 // and for room in the send queue
@@ -133,6 +148,8 @@ const (
 	wrTable                         // the command's descriptor table has come
 	wrFetched                       // the last of the command's data has come
 	wrSent                          // SEND of the command's response
+	wrMoved                         // the last of the command's data has gone; its response waits
+	wrAsk                           // SEND of a request of the target's
 	wrLogout                        // SEND of SRP_T_LOGOUT
 	wrRecv                          // index of the receive
 	wrDrainSend                     // marker at the end of the send queue
@@ -195,6 +212,11 @@ func (c *channel) completed(f *dispatch.Frame, wc *verbs.WC) {
 	case wrSent:
 		c.room(&c.commands[i])
 		c.commands[i].finish(f)
+	case wrMoved:
+		c.room(&c.commands[i])
+		c.commands[i].haunt(f)
+	case wrAsk:
+		c.asked(f)
 	case wrLogout:
 		c.hangUp(f)
 	}
@@ -213,7 +235,7 @@ func (c *channel) received(f *dispatch.Frame, i uint32, n int) {
 		return
 	}
 	b := c.res.receive(i)[:min(n, c.res.recvLen)]
-	op, _, ok := srp.Peek(b)
+	op, tag, ok := srp.Peek(b)
 	switch {
 	case ok && op == srp.OpCommand && len(b) >= srp.CommandLen:
 		c.free.pop().begin(f, i, b)
@@ -224,7 +246,7 @@ func (c *channel) received(f *dispatch.Frame, i uint32, n int) {
 	case ok && op == srp.OpILogout:
 		c.leave(f)
 	case ok && (op == srp.OpCredRsp || op == srp.OpAERRsp):
-		// An answer to what this target never asks.
+		c.answered(f, op, tag)
 	default:
 		c.violated(f)
 	}

@@ -4,6 +4,7 @@ import (
 	"minisrp/scsi"
 	"minisrp/scsi/lun"
 	"minisrp/srp"
+	"minisrp/srp/target/fault"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
 )
@@ -37,8 +38,17 @@ type command struct {
 
 	// The response, if it is not the task's.
 	refused  bool
+	status   scsi.Status
 	sense    [scsi.FixedSenseSize]byte
 	senseLen int
+
+	// What goes wrong with it on purpose: see hold.go.
+	faulty  bool // the rest counts
+	x       fault.Effect
+	timer   dispatch.Timer
+	then    heldFor
+	verdict lun.Verdict // with heldPrepared
+	encoded int         // bytes of the response that is made already; 0: it is not
 
 	// Memory.
 	need, numPieces int
@@ -64,6 +74,7 @@ const (
 	cmdWorking                // TaskDone
 	cmdSending                // data and response to be taken
 	cmdManaging               // FunctionDone
+	cmdHeld                   // its timer
 )
 
 // begin takes an SRP_CMD, in b, from the receive i.
@@ -73,6 +84,9 @@ func (k *command) begin(f *dispatch.Frame, i uint32, b []byte) {
 	c.stats.commands++
 	err := k.iu.Decode(b, c.immediate)
 	k.tag = k.iu.Tag
+	if err == nil && c.port.faults != nil && k.spoil(f) {
+		return
+	}
 	if err != nil {
 		// Not BUSY, as some targets answer: the initiator would try again for ever.
 		k.refuse(f)
@@ -84,10 +98,10 @@ func (k *command) begin(f *dispatch.Frame, i uint32, b []byte) {
 	t.CDB = scsi.CDB{}
 	t.CDBLength = uint8(copy(t.CDB[:], k.iu.CDB))
 	t.InLength, t.OutLength = k.iu.DataIn.Length, k.iu.DataOut.Length
-	v := c.port.server.Prepare(f, t)
+	v := c.group.server.Prepare(f, t)
 	k.inSet = true
 	if t.Slot >= 0 {
-		c.port.slots[t.Slot].tasks.Add(1)
+		c.group.slots[t.Slot].tasks.Add(1)
 	}
 	k.prepared(f, v)
 }
@@ -97,12 +111,16 @@ func (k *command) take(i uint32) {
 	k.c.busy++
 	k.recv, k.hasRecv, k.inSet, k.refused, k.function = i, true, false, false, false
 	k.tableLen, k.descs = 0, nil
+	k.faulty = false
 }
 
 func (k *command) prepared(f *dispatch.Frame, v lun.Verdict) {
 	switch {
 	case v == lun.Blocked:
 		k.state = cmdBlocked
+	case k.faulty && k.x.Late > 0:
+		k.verdict = v
+		k.hold(f, &k.x.Late, heldPrepared)
 	case v == lun.Proceed && k.c.state <= chanLeaving:
 		k.plan(f)
 	default:
@@ -219,7 +237,7 @@ func (k *command) fetched(f *dispatch.Frame) {
 }
 
 func (k *command) execute(f *dispatch.Frame) {
-	if k.c.port.server.Execute(f, &k.task) == lun.Pending {
+	if k.c.group.server.Execute(f, &k.task) == lun.Pending {
 		k.state = cmdWorking
 		return
 	}
@@ -241,8 +259,16 @@ func (k *command) TaskDone(f *dispatch.Frame, t *lun.Task) {
 // refuse makes CHECK CONDITION, invalid field in CDB, the answer: the descriptors are of no use.
 func (k *command) refuse(f *dispatch.Frame) {
 	k.c.stats.malformed++
-	s := scsi.MakeSense(scsi.KeyIllegalRequest, scsi.ASCInvalidFieldInCDB)
-	k.refused, k.senseLen = true, s.Put(k.sense[:])
+	k.end(f, scsi.StatusCheckCondition, scsi.KeyIllegalRequest, scsi.ASCInvalidFieldInCDB)
+}
+
+// end makes a status the answer, with sense data to CHECK CONDITION.
+func (k *command) end(f *dispatch.Frame, st scsi.Status, key scsi.SenseKey, code scsi.ASC) {
+	k.refused, k.status, k.senseLen = true, st, 0
+	if st == scsi.StatusCheckCondition {
+		s := scsi.MakeSense(key, code)
+		k.senseLen = s.Put(k.sense[:])
+	}
 	k.respond(f)
 }
 
@@ -250,11 +276,7 @@ func (k *command) refuse(f *dispatch.Frame) {
 func (k *command) finish(f *dispatch.Frame) {
 	c := k.c
 	if k.inSet {
-		k.inSet = false
-		c.port.server.Release(f, &k.task)
-		if k.task.Slot >= 0 {
-			c.port.slots[k.task.Slot].exit()
-		}
+		k.leaveSet(f)
 	}
 	if k.hasRecv {
 		k.hasRecv = false
@@ -266,6 +288,15 @@ func (k *command) finish(f *dispatch.Frame) {
 	k.state = cmdFree
 	c.busy--
 	c.free.push(k)
+}
+
+// leaveSet lets the server forget the task.
+func (k *command) leaveSet(f *dispatch.Frame) {
+	k.inSet = false
+	k.c.group.server.Release(f, &k.task)
+	if k.task.Slot >= 0 {
+		k.c.group.slots[k.task.Slot].exit()
+	}
 }
 
 // hand tells commands that they have got their memory.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"minisrp/srp"
+	"minisrp/srp/target/fault"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
 )
@@ -24,22 +25,22 @@ type Config struct {
 	Formats          srp.BufferFormats // descriptor formats taken; 0 means direct and indirect
 	NoImmediateData  bool              // refuse immediate data
 
-	// Allow says whether an initiator port may log in: 0, or the reason that it is given. Nil allows all.
-	//
-	//level:dispatch
-	Allow func(initiator srp.PortID, from verbs.Address) srp.RejectReason
+	// Closed refuses initiators that no group names. Else they see what is attached to the port itself.
+	Closed bool
 
-	Faults Faults // what goes wrong on purpose; nil for nothing
+	// StrictChannels takes a login for one of several channels only from an initiator that has a channel, and none whose
+	// MULTI-CHANNEL ACTION is a reserved one. No initiator in the field needs the port to be less strict, but Linux's
+	// target is.
+	StrictChannels bool
 
-	Log *slog.Logger // logins and their ends; nil logs nothing
-}
+	// LikeLinux gives the reasons and results that Linux's target gives: 0x00010006 to an initiator that may not log in,
+	// in place of 0x00010003; 0x00010002 to one that asks for too short IUs, in place of 0x00010000; channels that are
+	// maintained to the first of several too; and it does not mind what descriptor formats are asked for.
+	LikeLinux bool
 
-// Faults is a layer in which a target misbehaves, for tests of initiators.
-type Faults interface {
-	// DropResponse says whether the response to a command gets lost, with the credit in it.
-	//
-	//level:dispatch noalloc
-	DropResponse(f *dispatch.Frame, tag uint64, cdb []byte) bool
+	Faults fault.Layer // what goes wrong on purpose; nil for nothing. See Port.SetFaults
+
+	Log *slog.Logger // logins, refusals and ends; nil logs nothing
 }
 
 // ErrConfig says that a value of Config is out of range. The caller corrects it.
@@ -92,5 +93,5 @@ func (c *Config) sends() int {
 	return min(sendsPerCommand*c.receives(), int(c.Device.Attr().MaxWR)-fixedSends)
 }
 
-// fixedSends is the rest of the send queue: SRP_T_LOGOUT and the marker.
-const fixedSends = 2
+// fixedSends is the rest of the send queue: SRP_T_LOGOUT, a request of the target's, and the marker.
+const fixedSends = 3

@@ -3,7 +3,19 @@
 //
 // It is the target that the daemon embeds, and the peer in tests of initiators. It takes what the initiators in the
 // field send: direct and indirect buffers, descriptor tables that are partly or wholly in the initiator's memory,
-// immediate data, CDBs of up to 16 bytes with additional bytes ignored, one channel or several, both forms of the login.
+// immediate data, CDBs of up to 16 bytes with additional bytes ignored, one channel or several, both forms of the login,
+// and port identifiers of SRP r16a and r10. It asks nothing of them: some know no SRP_CRED_REQ and SRP_AER_REQ.
+//
+// # Who sees what
+//
+// Initiators belong to groups (package access says how they are named), and a group shows units at LUNs of its own.
+// Who is in no group sees what is attached to the port itself, or is refused if the port is closed. A unit that several
+// groups show is one unit: all its initiators share its task set and hear what happens to it.
+//
+// # Faults
+//
+// A port goes wrong on purpose as a fault.Layer says: Config.Faults, Port.SetFaults. Port.Do does something to channels
+// that are there: takes or gives credits, reports an event, logs an initiator out.
 //
 // # How data moves
 //
@@ -25,8 +37,7 @@
 //
 // # Levels
 //
-// What handles requests is Dispatch and allocates nothing. A login allocates. New, Attach, Detach, Listen, Sessions and
-// Close are Passive.
+// What handles requests is Dispatch and allocates nothing. A login allocates. What takes a context is Passive.
 //
 // # State machine
 //
@@ -51,8 +62,8 @@
 // # Testing
 //
 // The tests log in with this module's initiator over the software HCA, on a manual processor, and with hand-made
-// information units where no initiator would send such. Config.Faults loses responses; package scsi/luntest has layers
-// that make stores slow or fail.
+// information units: such as no initiator would send, and those that iPXE, ESXi, WinOFED and Linux do. Package fault
+// makes the port go wrong, scsi/luntest stores.
 //
 // # Clauses
 //

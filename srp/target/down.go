@@ -29,9 +29,12 @@ func (c *channel) logout(f *dispatch.Frame, reason srp.LogoutReason) {
 	}
 	switch c.state {
 	case chanBuilding:
-		if c.nexus.waiting == c {
+		switch {
+		case c.nexus.waiting == c:
 			c.nexus.waiting = nil
 			c.give(f, srp.RejectInsufficientResource)
+		case c.patience.Cancel(f):
+			c.answer(f)
 		}
 	case chanAccepting:
 		c.fail(f, causeTLogout)
@@ -69,7 +72,7 @@ func (c *channel) tell(f *dispatch.Frame, reason srp.LogoutReason) {
 func (c *channel) abort(f *dispatch.Frame) {
 	for i := range c.commands {
 		if k := &c.commands[i]; k.inSet {
-			c.port.server.Abort(f, &k.task)
+			c.group.server.Abort(f, &k.task)
 		}
 	}
 }
@@ -165,6 +168,8 @@ func (c *channel) flushed(f *dispatch.Frame) {
 				continue
 			case cmdBuffering:
 				c.port.pool.waiting.remove(k)
+			case cmdHeld:
+				k.unhold(f)
 			}
 			k.finish(f)
 		}

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"time"
 
 	"minisrp/srp"
 	"minisrp/verbs"
@@ -11,15 +12,25 @@ import (
 // Session is an initiator port that is logged in.
 type Session struct {
 	Initiator srp.PortID
+	Group     string // that it belongs to; "" for the port's own
+	Units     []UnitInfo
 	Channels  []ChannelInfo
+}
+
+// UnitInfo is a unit that an initiator sees.
+type UnitInfo struct {
+	LUN    int
+	Serial string
 }
 
 // ChannelInfo is one channel of a session, and what it has done since its login.
 type ChannelInfo struct {
 	ID            uint64        // of the channel in the port
 	Peer          verbs.Address // where it came from
-	Credits       int           // requests that it may have outstanding
+	Age           time.Duration // since its login
+	Credits       int           // requests that it may have outstanding: the request limit
 	Outstanding   int           // that it has
+	MaxIU         int           // bytes of an information unit, as asked for
 	ImmediateData bool          // agreed on
 
 	Commands, Functions, Responses uint64
@@ -29,38 +40,51 @@ type ChannelInfo struct {
 	Malformed                      uint64 // commands refused for their descriptors
 	WaitedForMemory                uint64 // commands
 	WaitedForQueue                 uint64 // commands
+	Asked                          uint64 // SRP_CRED_REQ and SRP_AER_REQ
+	Unasked                        uint64 // answers to no such request
+	Faults                         uint64 // requests that something went wrong with on purpose
 }
 
 // Sessions returns who is logged in. Errors: ctx's.
 func (p *Port) Sessions(ctx context.Context) ([]Session, error) {
 	var all []Session
-	if err := p.proc.Call(ctx, func(*dispatch.Frame) { all = p.sessions() }); err != nil {
+	var groups []*Group
+	if err := p.proc.Call(ctx, func(f *dispatch.Frame) { all, groups = p.sessions(f.Now()) }); err != nil {
 		return nil, err
+	}
+	for i, g := range groups {
+		s := &all[i]
+		s.Group = g.Name()
+		for n, u := range g.server.Units {
+			s.Units = append(s.Units, UnitInfo{n, u.Config().Serial})
+		}
 	}
 	return all, nil
 }
 
-func (p *Port) sessions() (all []Session) {
+func (p *Port) sessions(now time.Duration) (all []Session, groups []*Group) {
 	for n := p.nexuses; n != nil; n = n.next {
 		s := Session{Initiator: n.id}
 		for c := n.channels; c != nil; c = c.inNext {
 			if c.state >= chanUp && c.state < chanDisposing {
-				s.Channels = append(s.Channels, c.info())
+				s.Channels = append(s.Channels, c.info(now))
 			}
 		}
 		if len(s.Channels) > 0 {
-			all = append(all, s)
+			all, groups = append(all, s), append(groups, n.group)
 		}
 	}
-	return all
+	return all, groups
 }
 
-func (c *channel) info() ChannelInfo {
+func (c *channel) info(now time.Duration) ChannelInfo {
 	st := &c.stats
 	return ChannelInfo{
-		ID: c.id, Peer: c.peer, Credits: c.port.cfg.Credits, Outstanding: c.busy, ImmediateData: c.immediate > 0,
+		ID: c.id, Peer: c.peer, Age: now - c.begun, Credits: int(c.limit), Outstanding: c.busy,
+		MaxIU: int(c.login.MaxITIULen), ImmediateData: c.immediate > 0,
 		Commands: st.commands, Functions: st.functions, Responses: st.responses,
 		BytesIn: st.bytesIn, BytesOut: st.bytesOut + st.immediate, ImmediateOut: st.immediate,
 		Quiet: st.quiet, Malformed: st.malformed, WaitedForMemory: st.waited, WaitedForQueue: st.parked,
+		Asked: st.asked, Unasked: st.unasked, Faults: st.faults,
 	}
 }

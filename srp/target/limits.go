@@ -18,6 +18,11 @@ const (
 	MinIU        = 64
 	maxMaxIU     = 64 << 10
 
+	// winOFEDIU is what the initiator of WinOFED asks for, room for 257 descriptors. It counts them in 8 bits, so that
+	// with 256 and more the count wraps. It keeps to what the answer allows: winOFEDAllowed is room for 255.
+	winOFEDIU      = 4196
+	winOFEDAllowed = 4163
+
 	// maxRspLen is the longest information unit that is sent, in bytes: a response with fixed format sense data takes
 	// 54. Initiators post receives of this size.
 	maxRspLen = 128

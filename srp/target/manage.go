@@ -20,9 +20,12 @@ func (k *command) manage(f *dispatch.Frame, i uint32, b []byte) {
 		return
 	}
 	k.tag = k.tm.Tag
+	if c.port.faults != nil && k.spoil(f) {
+		return
+	}
 	m := &k.fn
 	m.Nexus, m.LUN, m.Tag, m.Function = &c.nexus.scsi, scsi.LUNFromBytes(k.tm.LUN), k.tm.TaskTag, functionOf(k.tm.Function)
-	c.port.server.Manage(f, m)
+	c.group.server.Manage(f, m)
 	c.port.sweep(f)
 }
 
@@ -56,18 +59,26 @@ func codeOf(r lun.Response) srp.ResponseCode {
 
 // FunctionDone is called by the server.
 func (k *command) FunctionDone(f *dispatch.Frame, m *lun.TMF) {
-	c := k.c
-	if c.state > chanLeaving {
+	k.answer(f)
+	k.c.settle(f)
+}
+
+// answer sends the response to a function that is done.
+func (k *command) answer(f *dispatch.Frame) {
+	switch {
+	case k.c.state > chanLeaving:
 		k.finish(f)
-	} else {
+	case k.faulty && k.spoilResponse(f):
+	default:
 		k.state, k.move = cmdSending, move{op: verbs.Write}
 		k.begun(f)
 	}
-	c.settle(f)
 }
 
-// sweep takes aborted commands out of the queue for memory, so that nobody waits for them as long as for memory.
+// sweep takes aborted commands out of the queue for memory, and out of delays, so that nobody waits for them as long as
+// for memory or for those.
 func (p *Port) sweep(f *dispatch.Frame) {
+	p.freeHeld(f)
 	var rest, served list
 	for k := p.pool.waiting.pop(); k != nil; k = p.pool.waiting.pop() {
 		if k.task.Aborted() {

@@ -55,7 +55,16 @@ func (k *command) pump(f *dispatch.Frame) bool {
 		k.signal(kind)
 		return true
 	}
-	if c.space() == 0 {
+	room := 1
+	if k.faulty {
+		if k.x.Ghost > 0 && !k.function {
+			return k.vanish(f, made)
+		}
+		if k.x.Duplicate {
+			room = 2
+		}
+	}
+	if c.space() < room {
 		if made {
 			k.signal(wrPart)
 		}
@@ -108,7 +117,7 @@ func (k *command) local(off uint32) (addr uint64, lkey, room uint32) {
 	}
 	switch {
 	case t.Mapped:
-		s := &c.port.slots[t.Slot]
+		s := &c.group.slots[t.Slot]
 		return s.mr.Addr() + t.Window + uint64(off), s.mr.LKey(), k.move.total - off
 	case len(pieces) > 0:
 		at := off % pieceSize

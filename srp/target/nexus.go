@@ -11,8 +11,9 @@ import (
 type nexus struct {
 	next     *nexus
 	id       srp.PortID
-	scsi     lun.Nexus
-	channels *channel // that serve it or are about to
+	group    *Group    // what it sees; that of its first channel
+	scsi     lun.Nexus // at the group's server
+	channels *channel  // that serve it or are about to
 	count    int
 
 	// A login for a single channel ends the others first: it waits until their last task has ended, so that nothing
@@ -21,13 +22,11 @@ type nexus struct {
 }
 
 // nexus returns the initiator port's, and makes it if need be.
-func (p *Port) nexus(id srp.PortID) *nexus {
-	for n := p.nexuses; n != nil; n = n.next {
-		if n.id == id {
-			return n
-		}
+func (p *Port) nexus(id srp.PortID, g *Group) *nexus {
+	if n := p.known(id); n != nil {
+		return n
 	}
-	n := &nexus{id: id, next: p.nexuses}
+	n := &nexus{id: id, group: g, next: p.nexuses}
 	p.nexuses = n
 	return n
 }

@@ -92,9 +92,13 @@ func rawLogin() *srp.LoginReq {
 
 // connect logs in with the private data b.
 func (x *raw) connect(b []byte) (rsp srp.LoginRsp, err error) {
+	return x.connectTo(verbs.Address{Dst: portAddr}, b)
+}
+
+func (x *raw) connectTo(at verbs.Address, b []byte) (rsp srp.LoginRsp, err error) {
 	x.w.drive(func() {
 		op := new(verbs.Op[verbs.ConnectReply])
-		x.qp.Connect(op, &verbs.ConnectAttr{Address: verbs.Address{Dst: portAddr}, Private: b, ReadsAnswered: 4, RNRRetry: 7})
+		x.qp.Connect(op, &verbs.ConnectAttr{Address: at, Private: b, ReadsAnswered: 4, RNRRetry: 7})
 		var r verbs.ConnectReply
 		if r, err = op.Wait(context.Background()); err == nil {
 			err = rsp.Decode(r.Private())

@@ -11,7 +11,7 @@ import (
 
 // resources are a channel's verbs objects and memory.
 //
-//	memory: response buffers of the commands | their small buffers | receives | SRP_T_LOGOUT
+//	memory: response buffers of the commands | second ones | their small buffers | receives | SRP_T_LOGOUT | requests
 //
 // Ownership: the channel's; made and unmade at Passive, by the port's worker.
 type resources struct {
@@ -20,12 +20,14 @@ type resources struct {
 	cq    *verbs.CQ
 	qp    *verbs.QP
 
-	mem                      []byte
-	addr                     uint64
-	small, receives, lastOff int // offsets in mem
-	recvLen                  int // bytes that a receive takes
-	recvStep                 int
-	sends                    int // places in the send queue, without those of fixedSends
+	mem             []byte
+	addr            uint64
+	again, small    int // offsets in mem
+	receives        int
+	lastOff, askOff int
+	recvLen         int // bytes that a receive takes
+	recvStep        int
+	sends           int // places in the send queue, without those of fixedSends
 }
 
 func round(n, to int) int { return (n + to - 1) / to * to }
@@ -37,12 +39,14 @@ const cacheLine = 64
 func (r *resources) build(ctx context.Context, c *channel) error {
 	cfg := &c.port.cfg
 	n := cfg.receives()
-	r.small = n * maxRspLen
+	r.again = n * maxRspLen
+	r.small = 2 * n * maxRspLen
 	r.receives = r.small + n*smallSize
 	r.recvLen, r.recvStep = cfg.MaxIU, round(cfg.MaxIU, cacheLine)
 	r.lastOff = r.receives + n*r.recvStep
+	r.askOff = r.lastOff + cacheLine
 	r.sends = cfg.sends()
-	a, err := arena.New(r.lastOff + cacheLine)
+	a, err := arena.New(r.askOff + maxRspLen)
 	if err != nil {
 		return err
 	}
@@ -102,6 +106,17 @@ func (r *resources) recv(i uint32) verbs.RecvWR {
 func (r *resources) response(i uint32) ([]byte, uint64) {
 	at := int(i) * maxRspLen
 	return r.mem[at:][:maxRspLen:maxRspLen], r.addr + uint64(at)
+}
+
+// second returns the buffer for a second response to command i, and its address.
+func (r *resources) second(i uint32) ([]byte, uint64) {
+	at := r.again + int(i)*maxRspLen
+	return r.mem[at:][:maxRspLen:maxRspLen], r.addr + uint64(at)
+}
+
+// ask returns the buffer for a request of the target's, and its address.
+func (r *resources) ask() ([]byte, uint64) {
+	return r.mem[r.askOff:][:maxRspLen], r.addr + uint64(r.askOff)
 }
 
 // smallBuffer returns the small buffer of command i, and its address.

@@ -21,8 +21,7 @@ func (k *command) respond(f *dispatch.Frame) {
 		k.finish(f)
 		return
 	}
-	if x := c.port.cfg.Faults; x != nil && x.DropResponse(f, k.tag, k.iu.CDB) {
-		k.finish(f)
+	if k.faulty && k.spoilResponse(f) {
 		return
 	}
 	k.state = cmdSending
@@ -34,33 +33,61 @@ func (k *command) respond(f *dispatch.Frame) {
 	k.begun(f)
 }
 
-// sendResponse sends SRP_RSP behind the data. There is room for it.
-func (k *command) sendResponse(f *dispatch.Frame) {
+// encode makes the response, with the credit that goes with it. It returns its length.
+func (k *command) encode() int {
 	c, t := k.c, &k.task
 	// The receive comes back before the credit that it is for.
 	k.hasRecv = false
 	c.repost(k.recv)
 	r := &c.rsp
-	*r = srp.Response{Tag: k.tag, RequestLimitDelta: 1 + c.owed}
-	c.owed = 0
+	*r = srp.Response{Tag: k.tag, RequestLimitDelta: c.credit()}
 	switch {
 	case k.function:
 		r.SetResponseCode(codeOf(k.fn.Response))
 	case k.refused:
-		r.Status, r.Sense = uint8(scsi.StatusCheckCondition), k.sense[:k.senseLen]
+		r.Status, r.Sense = uint8(k.status), k.sense[:k.senseLen]
 	default:
 		r.Status, r.Sense = uint8(t.Status), t.Sense()
 		r.DataInResidual, r.Flags = residual(r.Flags, t.InResidual, srp.DataInUnder, srp.DataInOver)
 		r.DataOutResidual, r.Flags = residual(r.Flags, t.OutResidual, srp.DataOutUnder, srp.DataOutOver)
 	}
-	b, addr := c.res.response(k.index)
+	if k.faulty && k.x.HasResidual {
+		k.tellResidual(r)
+	}
+	b, _ := c.res.response(k.index)
 	n, err := r.Encode(b)
 	if err != nil {
 		panic("target: a response does not fit its buffer: " + err.Error())
 	}
+	return n
+}
+
+// credit returns the REQUEST LIMIT DELTA of a response: one for the request itself and those of requests that were not
+// answered, without what is withheld.
+func (c *channel) credit() int32 {
+	n := 1 + c.owed
+	c.owed = 0
+	kept := min(n, c.withheld)
+	c.withheld -= kept
+	return n - kept
+}
+
+// sendResponse sends SRP_RSP behind the data. There is room for it.
+func (k *command) sendResponse(f *dispatch.Frame) {
+	c, n := k.c, 0
+	if k.faulty {
+		n = k.encoded
+	}
+	if n == 0 {
+		n = k.encode()
+	}
+	_, addr := c.res.response(k.index)
 	wr := verbs.WR{ID: wrMove, Op: verbs.Send, NumSGE: 1}
 	wr.SGE[0] = verbs.SGE{Addr: addr, Length: uint32(n), LKey: c.res.mr.LKey()}
 	c.send(f, &wr)
+	if k.faulty && k.x.Duplicate {
+		k.sendAgain(f, n)
+	}
 	k.signal(wrSent)
 	c.stats.responses++
 }

@@ -10,6 +10,7 @@ import (
 	"minisrp/scsi/luntest"
 	"minisrp/srp"
 	"minisrp/srp/target"
+	"minisrp/srp/target/fault"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
 )
@@ -207,27 +208,16 @@ func TestFunctionRefused(t *testing.T) {
 	}
 }
 
-// losing loses the responses of READs.
-type losing struct{ lost int }
-
-func (l *losing) DropResponse(f *dispatch.Frame, tag uint64, cdb []byte) bool {
-	if scsi.Opcode(cdb[0]) != scsi.OpRead10 {
-		return false
-	}
-	l.lost++
-	return true
-}
-
 // A lost response leaves the command to the initiator's patience; its abort is answered at once.
 func TestLostResponse(t *testing.T) {
-	x := &losing{}
+	x := must(fault.Parse("lose,op=read"))
 	w := newWorld(t, target.Config{Faults: x}, nil)
 	w.attach(0, ram())
 	c := w.login(w.config()).Channels()[0]
 	w.attentions(c, 0)
 	r := w.newRequest(0, rw(false, 0, 4096), srp.DataIn, w.init.segment(0, 4096)).start(c)
-	if x.lost != 1 || r.done != 0 {
-		t.Fatalf("%d responses lost, the request ended %d times", x.lost, r.done)
+	if n := x.Hits()[0]; n != 1 || r.done != 0 {
+		t.Fatalf("%d responses lost, the request ended %d times", n, r.done)
 	}
 	w.manage(c, srp.AbortTask, 0, r).complete()
 	w.abandon(c, r)

@@ -3,6 +3,7 @@ package path
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -14,8 +15,8 @@ import (
 	"minisrp/scsi/lun"
 	"minisrp/srp"
 	"minisrp/srp/target"
+	"minisrp/srp/target/fault"
 	"minisrp/test/rig"
-	"minisrp/verbs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -125,6 +126,16 @@ func compare(t *testing.T, r *rig.Rig, size int) {
 	}
 }
 
+// rules reads faults.
+func rules(t *testing.T, text string) *fault.Rules {
+	t.Helper()
+	rs, err := fault.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rs
+}
+
 // A login refused for each reason ends with an error that has the reason in words.
 func TestLoginRefused(t *testing.T) {
 	for _, reason := range []srp.RejectReason{
@@ -133,7 +144,7 @@ func TestLoginRefused(t *testing.T) {
 	} {
 		t.Run(reason.String(), func(t *testing.T) {
 			r, err := rig.New(t.Context(), rig.Config{Target: func(c *target.Config) {
-				c.Allow = func(srp.PortID, verbs.Address) srp.RejectReason { return reason }
+				c.Faults = rules(t, fmt.Sprintf("reject=%#x", uint32(reason)))
 			}})
 			if err == nil {
 				closeRig(t, r)

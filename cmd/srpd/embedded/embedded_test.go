@@ -109,8 +109,8 @@ func TestFaults(t *testing.T) {
 		want  embedded.Faults
 	}{
 		{nil, embedded.Faults{}},
-		{[]string{"reject=0x00010003"}, embedded.Faults{Reject: srp.RejectUnableAssociate}},
-		{[]string{"reject=10006", "disabled"}, embedded.Faults{Reject: srp.RejectChannelLimit, Disabled: true}},
+		{[]string{"reject=0x00010003"}, embedded.Faults{Rules: "reject=0x00010003"}},
+		{[]string{"reject=10006", "disabled"}, embedded.Faults{Rules: "reject=0x00010006", Disabled: true}},
 		{[]string{"capacity=0"}, embedded.Faults{Empty: []int{0, 1}}},
 		{[]string{"capacity=0@1"}, embedded.Faults{Empty: []int{1}}},
 	} {
@@ -124,7 +124,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	cfg := config(t, t.TempDir())
-	cfg.Faults.Reject = srp.RejectIUTooLarge
+	cfg.Faults.Rules = "reject=0x00010002"
 	w := newWorld(t, cfg)
 	var rej *srp.RejectError
 	if _, err := w.login(t, verbs.Address{Dst: cfg.Addr}); !errors.As(err, &rej) || rej.Reason != srp.RejectIUTooLarge {

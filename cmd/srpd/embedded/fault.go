@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"minisrp/srp"
+	"minisrp/srp/target/fault"
 )
 
 // ErrFault says that a fault is badly written. The text says what is right.
@@ -14,24 +14,19 @@ var ErrFault = errors.New("no such fault")
 
 // Faults is what the target does wrong on purpose, so that users can see what becomes of it. The zero value is nothing.
 type Faults struct {
-	Reject   srp.RejectReason // every login is refused with it; 0: none is
-	Empty    []int            // units, by LUN, with a capacity of 0
-	Disabled bool             // the port takes no logins
+	Rules    string // of logins and requests, as package fault reads them
+	Empty    []int  // units, by LUN, with a capacity of 0
+	Disabled bool   // the port takes no logins
 }
 
-// ParseFaults reads faults: "reject=0x00010003", "capacity=0" (of every unit) or "capacity=0@1" (of the one at LUN 1),
-// "disabled". Errors: ErrFault.
+// ParseFaults reads faults: "capacity=0" (of every unit) or "capacity=0@1" (of the one at LUN 1), "disabled", and those
+// of package fault, such as "reject=0x00010003" and "delay=50ms,op=read". Errors: ErrFault.
 func ParseFaults(words []string, units int) (Faults, error) {
 	var f Faults
+	var rules []string
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
 		switch name {
-		case "reject":
-			n, err := strconv.ParseUint(strings.TrimPrefix(strings.ToLower(value), "0x"), 16, 32)
-			if err != nil || n == 0 {
-				return f, fmt.Errorf("%w: %q: want reject=REASON, a reason of SRP_LOGIN_REJ such as 0x00010003", ErrFault, w)
-			}
-			f.Reject = srp.RejectReason(n)
 		case "capacity":
 			size, at, one := strings.Cut(value, "@")
 			n, err := strconv.Atoi(at)
@@ -47,9 +42,16 @@ func ParseFaults(words []string, units int) (Faults, error) {
 			}
 		case "disabled":
 			f.Disabled = true
+		case "":
+			return f, fmt.Errorf("%w: %q: want reject=REASON, delay=TIME or another, capacity=0, capacity=0@LUN or disabled", ErrFault, w)
 		default:
-			return f, fmt.Errorf("%w: %q: want reject=REASON, capacity=0, capacity=0@LUN or disabled", ErrFault, w)
+			rules = append(rules, w)
 		}
 	}
+	rs, err := fault.Parse(strings.Join(rules, ";"))
+	if err != nil {
+		return f, fmt.Errorf("%w: %w; or capacity=0, capacity=0@LUN, disabled", ErrFault, err)
+	}
+	f.Rules = rs.String()
 	return f, nil
 }

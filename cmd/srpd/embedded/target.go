@@ -11,6 +11,7 @@ import (
 	"minisrp/scsi/lun"
 	"minisrp/srp"
 	"minisrp/srp/target"
+	"minisrp/srp/target/fault"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
 	"minisrp/verbs/soft"
@@ -72,8 +73,10 @@ func (t *Target) start(ctx context.Context) error {
 	}
 	t.device = verbs.Open(hca, cfg.Processor, nil)
 	pc := target.Config{Device: t.device, Processor: cfg.Processor, ID: t.ID(), Log: cfg.Log}
-	if reason := cfg.Faults.Reject; reason != 0 {
-		pc.Allow = func(srp.PortID, verbs.Address) srp.RejectReason { return reason }
+	if cfg.Faults.Rules != "" {
+		if pc.Faults, err = fault.Parse(cfg.Faults.Rules); err != nil {
+			return err
+		}
 	}
 	if t.port, err = target.New(ctx, pc); err != nil {
 		return err
