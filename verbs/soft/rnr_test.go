@@ -71,7 +71,7 @@ func TestRNRRetryIsThePeers(t *testing.T) {
 	c.establish()
 	a, b = c.a, c.b
 	b.Post(pt.WR(1, verbs.Send)) // a said 7
-	b.Advance(10 * time.Second)
+	b.Advance(50 * time.Millisecond)
 	b.Idle()
 }
 

@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shaped plugs two soft HCAs, each behind a boundary.
-func shaped(t *testing.T) (a, b verbs.Driver) {
+func shaped(t testing.TB) (a, b verbs.Driver) {
 	t.Helper()
 	fb := soft.New(soft.Config{})
 	plug := func(i int) verbs.Driver {
@@ -35,7 +35,7 @@ func TestDataPathBehindABoundary(t *testing.T) { pt.DataPath(t, shaped) }
 
 // shapedPair makes two connected ends and returns the device of the first.
 func shapedPair(t *testing.T, o pt.Options) (d *verbstest.CShaped, a, b *pt.End) {
-	a, b = pt.Pair(t, func(t *testing.T) (verbs.Driver, verbs.Driver) {
+	a, b = pt.Pair(t, func(t testing.TB) (verbs.Driver, verbs.Driver) {
 		x, y := shaped(t)
 		d = x.(*verbstest.CShaped)
 		return x, y

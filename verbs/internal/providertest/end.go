@@ -162,10 +162,10 @@ func (e *End) close() {
 }
 
 // Plug makes the drivers of two HCAs of one fabric, at Addr(0) and Addr(1).
-type Plug func(t *testing.T) (a, b verbs.Driver)
+type Plug func(t testing.TB) (a, b verbs.Driver)
 
 // Pair makes two connected ends.
-func Pair(t *testing.T, plug Plug, o Options) (a, b *End) {
+func Pair(t testing.TB, plug Plug, o Options) (a, b *End) {
 	t.Helper()
 	n := 1
 	if o.Two {

@@ -17,13 +17,13 @@ const Patience = 20 * time.Second
 
 // World is the processors of a test.
 type World struct {
-	T      *testing.T
+	T      testing.TB
 	Procs  []*dispatch.Processor
 	manual bool
 }
 
 // NewWorld makes n processors, manual ones or with goroutines.
-func NewWorld(t *testing.T, n int, manual bool) *World {
+func NewWorld(t testing.TB, n int, manual bool) *World {
 	w := &World{T: t, manual: manual}
 	for i := range n {
 		name := string(rune('a' + i))
