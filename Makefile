@@ -15,8 +15,8 @@ build: ## the programs, into build/, without cgo
 	@mkdir -p build
 	@if [ -d cmd ]; then CGO_ENABLED=0 go build -o build/ ./cmd/...; fi
 
-run: build ## the block device daemon with its embedded target, in the foreground
-	@exec build/srpd run --embedded
+run: build ## the block device daemon with its embedded target, in the foreground (ARGS=options)
+	@exec build/srpd run --embedded $(ARGS)
 
 test: tools lint build ## everything: lint, build, tests, tests under the race detector
 	go test -timeout 10m ./...
