@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"strconv"
@@ -14,15 +15,21 @@ const units = "KMGT"
 
 // Set reads a size.
 func (s *byteSize) Set(text string) error {
-	number, shift := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I"), 0
-	if n := len(number); n > 0 {
-		if i := strings.IndexByte(units, number[n-1]); i >= 0 {
-			number, shift = number[:n-1], 10*(i+1)
-		}
+	end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(text)
 	}
-	v, err := strconv.ParseUint(number, 10, 63)
+	v, err := strconv.ParseUint(text[:end], 10, 63)
+	shift := 0
+	if unit := strings.ToUpper(text[end:]); unit != "" {
+		i := strings.IndexByte(units, unit[0])
+		if i < 0 || unit[1:] != "" && unit[1:] != "B" && unit[1:] != "IB" {
+			err = strconv.ErrSyntax
+		}
+		shift = 10 * (i + 1)
+	}
 	if err != nil || v == 0 || bits.Len64(v)+shift > 62 {
-		return fmt.Errorf("want a number of bytes above 0, with K, M, G or T for powers of 1024, such as 8G")
+		return errors.New("want a number of bytes above 0, with K, M, G or T for powers of 1024, such as 8G")
 	}
 	*s = byteSize(v << shift)
 	return nil
