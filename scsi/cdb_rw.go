@@ -217,24 +217,6 @@ const (
 	FieldRWLBA   = 2 // LOGICAL BLOCK ADDRESS of the 10, 12 and 16 byte CDBs
 )
 
-// RWLengthField returns the offset of the TRANSFER LENGTH field for op, zero when no READ or WRITE has this
-// operation code.
-func RWLengthField(op Opcode) int {
-	switch op {
-	case OpRead6, OpWrite6:
-		return 4
-	case OpRead10, OpWrite10:
-		return 7
-	case OpRead12, OpWrite12:
-		return 6
-	case OpRead16, OpWrite16:
-		return 10
-	case OpVariableLength:
-		return 28
-	}
-	return 0
-}
-
 func bit(set bool, n uint) byte {
 	if set {
 		return 1 << n

@@ -18,6 +18,42 @@ func (t *Task) beyondEnd(lba uint64) Verdict {
 	return t.check(s)
 }
 
+// lengthField is where the length of a block command is in its CDB, by the group of its operation code.
+var lengthField = [8]uint8{0: 4, 1: 7, 2: 7, 3: 28, 4: 10, 5: 6}
+
+// badLength refuses the number of blocks.
+func (t *Task) badLength() Verdict {
+	at := lengthField[t.CDB[0]>>5]
+	if t.CDB[0] == byte(scsi.OpCompareAndWrite) {
+		at = 13
+	}
+	return t.badField(int(at), -1)
+}
+
+// span takes over the blocks of a command that moves or checks them all at a time. Verdict is Finished if there is
+// nothing to do, be it that they cannot be had.
+func (t *Task) span(fc *facts, lba uint64, blocks uint32) Verdict {
+	switch {
+	case !t.blocks(fc, lba, uint64(blocks)):
+		return t.beyondEnd(lba)
+	case t.length > MaxTransfer:
+		return t.badLength()
+	case t.length == 0:
+		return t.end(scsi.StatusGood)
+	}
+	return Proceed
+}
+
+// take makes n bytes of data from the initiator a part of the plan. A command that the initiator has not given enough
+// data for is refused as a whole: part of it would be a block of unknown content.
+func (t *Task) take(n uint32) Verdict {
+	t.Out, t.wanted = n, int64(n)
+	if t.OutLength < n {
+		return t.badLength()
+	}
+	return Proceed
+}
+
 // readWrite prepares READ and WRITE of 6 to 32 bytes (SBC-4 5.15, 5.40).
 func (s *Server) readWrite(t *Task) Verdict {
 	c, err := scsi.ParseRW(t.CDB[:])
@@ -25,27 +61,18 @@ func (s *Server) readWrite(t *Task) Verdict {
 		return t.fail(scsi.KeyIllegalRequest, scsi.ASCInvalidFieldInCDB)
 	}
 	fc := t.unit.facts.Load()
-	if !t.blocks(fc, c.LBA, uint64(c.Blocks)) {
-		return t.beyondEnd(c.LBA)
-	}
-	if t.length > MaxTransfer {
-		return t.badField(scsi.RWLengthField(scsi.Opcode(t.CDB[0])), -1)
-	}
-	if t.length == 0 {
-		return t.end(scsi.StatusGood)
+	if v := t.span(fc, c.LBA, c.Blocks); v == Finished {
+		return v
 	}
 	n := uint32(t.length)
 	t.wanted, t.fua = int64(n), c.FUA && fc.info.Volatile
 	m := &t.unit.memory
 	w := m.Load
 	if c.Write {
-		// A write that the initiator has not given enough data for is refused as a whole: part of it would be a
-		// block of unknown content.
-		t.kind = kindWrite
-		if t.OutLength < n {
-			return t.badField(scsi.RWLengthField(scsi.Opcode(t.CDB[0])), -1)
+		t.kind, w = kindWrite, m.Save
+		if v := t.take(n); v == Finished {
+			return v
 		}
-		t.Out, w = n, m.Save
 	} else {
 		t.kind = kindRead
 		if t.In = min(n, t.InLength); t.In == 0 {
@@ -92,11 +119,9 @@ func (s *Server) unmap(t *Task) Verdict {
 		return Finished
 	case n < 8 || n > MinBuffer:
 		return t.fail(scsi.KeyIllegalRequest, scsi.ASCParameterListLength)
-	case t.OutLength < n:
-		return t.badField(7, -1)
 	}
-	t.Out = n
-	return Proceed
+	t.whole = true // as the worker reads the list
+	return t.take(n)
 }
 
 // writeSame prepares WRITE SAME (SBC-4 5.49). Zero blocks do not mean all that are left: WSNZ is 1.
@@ -109,22 +134,14 @@ func (s *Server) writeSame(t *Task) Verdict {
 	if !t.blocks(fc, c.LBA, uint64(c.Blocks)) {
 		return t.beyondEnd(c.LBA)
 	}
-	at := 7
-	if scsi.Opcode(t.CDB[0]) == scsi.OpWriteSame16 {
-		at = 10
-	}
 	if c.Blocks == 0 || t.length > maxWriteSameBytes {
-		return t.badField(at, -1)
+		return t.badLength()
 	}
 	t.kind, t.hole, t.noData = kindWriteSame, c.Unmap, c.NoData
-	if !c.NoData {
-		t.Out = fc.info.BlockSize
-		t.wanted = int64(t.Out)
-		if t.OutLength < t.Out {
-			return t.badField(at, -1)
-		}
+	if c.NoData {
+		return Proceed
 	}
-	return Proceed
+	return t.take(fc.info.BlockSize)
 }
 
 // readCapacity10 prepares READ CAPACITY(10) (SBC-4 5.19).

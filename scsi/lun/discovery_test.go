@@ -128,7 +128,7 @@ func TestSupportedOperationCodes(t *testing.T) {
 			listed[[2]uint16{uint16(c.Opcode), c.ServiceAction}] = c
 			entries, n = rest, n+1
 		}
-		if n != 24 || n != len(listed) {
+		if n < 30 || n != len(listed) {
 			t.Errorf("%d commands listed, %d different", n, len(listed))
 		}
 	}

@@ -51,6 +51,9 @@
 // tasks wait for all older ones, SIMPLE ones for older ORDERED ones, HEAD OF QUEUE ones for nothing. There is one task
 // set a unit (TST 0); tasks that another nexus aborts end with TASK ABORTED (TAS 1).
 //
+// COMPARE AND WRITE and ORWRITE are uninterrupted (SBC-4 4.25): such a task waits until no other that touches one of its
+// blocks is under way, and holds back those that come later. READ and WRITE look for such tasks only while there are any.
+//
 // # Errors
 //
 // Initiators get status and sense; senseOf, in work.go, translates the errors of stores. Constructors return the
@@ -65,8 +68,8 @@
 // # Clauses
 //
 // SAM-5 4.7 (LUNs), 5.14 (unit attention), 7 (task management), 8 (task sets); SPC-5 6 and 7 (INQUIRY, VPD, MODE
-// SENSE, REPORT LUNS, REQUEST SENSE, REPORT SUPPORTED OPERATION CODES); SBC-4 5 and 6 (READ, WRITE, SYNCHRONIZE CACHE,
-// UNMAP, WRITE SAME, READ CAPACITY, block VPD pages).
+// SENSE, REPORT LUNS, REQUEST SENSE, REPORT SUPPORTED OPERATION CODES); SBC-4 4.27, 5 and 6 (READ, WRITE, VERIFY,
+// WRITE AND VERIFY, COMPARE AND WRITE, ORWRITE, SYNCHRONIZE CACHE, UNMAP, WRITE SAME, READ CAPACITY, block VPD pages).
 //
 // Where the standards leave a choice: SYNCHRONIZE CACHE with IMMED answers when it is done; a WRITE with less data than
 // its CDB says is refused as a whole; READ with FUA flushes before it reads; WRITE SAME of 0 blocks is refused (WSNZ).

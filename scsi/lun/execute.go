@@ -59,6 +59,9 @@ func (t *Task) good() {
 	if t.unit == nil {
 		return
 	}
+	if t.kind == kindOr && t.and {
+		t.unit.or.next(t.gen, t.policy)
+	}
 	st := &t.unit.stats
 	switch t.kind {
 	case kindRead:
@@ -69,6 +72,12 @@ func (t *Task) good() {
 		st.WrittenBytes += uint64(t.Out)
 	case kindWriteSame:
 		st.Writes++
+	case kindWriteVerify, kindCompareWrite, kindOr:
+		st.Writes++
+		st.WrittenBytes += t.length
+	case kindVerify, kindVerifyData, kindVerifySame:
+		st.Verifies++
+		st.VerifiedBytes += t.length
 	case kindFlush:
 		st.Flushes++
 	case kindUnmap:
@@ -92,7 +101,7 @@ func (s *Server) Release(f *dispatch.Frame, t *Task) {
 
 // trim cuts Data to n bytes, and reports false if it is shorter, or in pieces where the worker wants one.
 func (t *Task) trim(n uint32) bool {
-	if (t.kind == kindUnmap || t.kind == kindWriteSame) && (len(t.Data) == 0 || len(t.Data[0]) < int(n)) {
+	if t.kind.inOnePiece() && (len(t.Data) == 0 || len(t.Data[0]) < int(n)) {
 		return false
 	}
 	left := int(n)

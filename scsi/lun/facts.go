@@ -68,6 +68,7 @@ func (fc *facts) vpd(cfg *Config, per uint32) {
 	bs := fc.info.BlockSize
 	limits := scsi.BlockLimits{
 		WriteSameNonZero:    true,
+		MaxCompareAndWrite:  maxCompareBlocks,
 		TransferGranularity: uint16(min(per, 0xffff)),
 		MaxTransfer:         MaxTransfer / bs,
 		MaxUnmapBlocks:      uint32(maxUnmapBytes / uint64(bs)),
@@ -79,7 +80,7 @@ func (fc *facts) vpd(cfg *Config, per uint32) {
 	provisioning := scsi.Provisioning{
 		Unmap: true, UnmapByWriteSame: true, UnmapByWriteSame10: true, ReadZeros: 1, Type: scsi.ProvisioningThin,
 	}
-	characteristics := scsi.BlockCharacteristics{RotationRate: scsi.RotationSolid}
+	characteristics := scsi.BlockCharacteristics{RotationRate: scsi.RotationSolid, VBULS: true}
 	id := unitName(cfg.Serial)
 	naa := scsi.Designator{Type: scsi.DesignatorNAA, CodeSet: scsi.CodeBinary, ID: id[:]}
 	bodies := []vpdPage{

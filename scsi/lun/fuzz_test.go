@@ -18,6 +18,9 @@ func FuzzCommand(f *testing.F) {
 		cdb(&scsi.Unmap{ParameterListLength: 40}), cdb(&scsi.WriteSame{LBA: 3, Blocks: 5}), cdb(&scsi.WriteSame{NoData: true, Blocks: 64}),
 		cdb(&scsi.ModeSense{Ten: true, Page: 63, AllocationLength: 255}), cdb(&scsi.ReportLUNs{AllocationLength: 64}),
 		cdb(&scsi.ReportSupported{AllocationLength: 999}), cdb(&scsi.SyncCache{}), cdb(&scsi.RequestSense{AllocationLength: 18}),
+		cdb(&scsi.Verify{LBA: 2, Blocks: 2}), cdb(&scsi.Verify{Check: scsi.CheckSame, LBA: 2, Blocks: 9}), cdb(&scsi.Verify{Write: true, LBA: 5, Blocks: 2}),
+		cdb(&scsi.CompareAndWrite{LBA: 7, Blocks: 1}), cdb(&scsi.OrWrite{LBA: 3, Blocks: 2}),
+		cdb(&scsi.OrWrite{Wide: true, Operation: scsi.OrClear, LBA: 3, Blocks: 2, New: 9}),
 	} {
 		f.Add(append(c, make([]byte, scsi.CDBSize-len(c))...), uint64(0), uint16(1024), uint16(1024), uint8(0), unmapList(scsi.Extent{LBA: 4, Blocks: 3}))
 	}
@@ -76,7 +79,11 @@ func FuzzCommand(f *testing.F) {
 // mayWrite says whether the command may change the blocks.
 func mayWrite(cdb []byte) bool {
 	switch scsi.Opcode(cdb[0]) {
-	case scsi.OpWriteSame10, scsi.OpWriteSame16, scsi.OpUnmap:
+	case scsi.OpWriteSame10, scsi.OpWriteSame16, scsi.OpUnmap, scsi.OpWriteVerify10, scsi.OpWriteVerify12, scsi.OpWriteVerify16,
+		scsi.OpCompareAndWrite:
+		return true
+	}
+	if _, err := scsi.ParseOrWrite(cdb); err == nil {
 		return true
 	}
 	rw, err := scsi.ParseRW(cdb)

@@ -25,7 +25,11 @@ const (
 	// 256 MiB take 2.6 s.
 	maxWriteSameBytes = 256 << 20
 
-	// fillBytes is the size of one write of a repeated block.
+	// maxCompareBlocks is what one COMPARE AND WRITE compares, in blocks: cluster file systems use one. Its tasks
+	// hold up others that touch the blocks.
+	maxCompareBlocks = 128
+
+	// fillBytes is the size of one write of a repeated block, and of one read of blocks that are only compared.
 	fillBytes = 256 << 10
 
 	// DefaultWorkers is the number of requests that a store works on at once, 1 to MaxWorkers. 8 keep a solid

@@ -11,12 +11,24 @@ type kind uint8
 const (
 	kindNone  kind = iota
 	kindReply      // hand out t.reply
+	kindFlush
+
+	// Those from here on touch blocks.
+
 	kindRead
 	kindWrite
-	kindFlush
 	kindUnmap
 	kindWriteSame
+	kindVerify     // that the blocks can be read
+	kindVerifyData // and are the data
+	kindVerifySame // and are all like one block
+	kindWriteVerify
+	kindCompareWrite
+	kindOr
 )
+
+// inOnePiece says whether the task's data is looked at as a whole: there is not more of it than MinBuffer.
+func (k kind) inOnePiece() bool { return k == kindUnmap || k == kindWriteSame || k == kindVerifySame }
 
 // sends says whether data goes to the initiator; if not, it may come from there.
 func (k kind) sends() bool { return k == kindReply || k == kindRead }
@@ -30,10 +42,10 @@ func (s *Server) Prepare(f *dispatch.Frame, t *Task) Verdict {
 	if t.set != nil {
 		panic("lun: Prepare of a task that has not been released")
 	}
-	t.In, t.Out, t.Slot, t.Mapped, t.Window, t.Data = 0, 0, -1, false, 0, nil
+	t.Slot, t.Data = -1, nil
 	t.Status, t.Quiet, t.senseLen = scsi.StatusGood, false, 0
-	t.enabled, t.aborted, t.fenced = false, false, false
-	t.kind, t.reply, t.wanted = kindNone, nil, 0
+	t.enabled, t.aborted, t.fenced, t.parked, t.counted = false, false, false, false, false
+	t.unplan()
 	t.claim.Store(claimNone)
 
 	set := &s.strays
@@ -52,9 +64,20 @@ func (s *Server) Prepare(f *dispatch.Frame, t *Task) Verdict {
 	return s.start(t)
 }
 
+// unplan takes back what a command's prepare function has laid down.
+func (t *Task) unplan() {
+	t.In, t.Out, t.Mapped, t.Window = 0, 0, false, 0
+	t.kind, t.reply, t.wanted = kindNone, nil, 0
+	t.exclusive, t.whole, t.fua, t.hole, t.noData = false, false, false, false, false
+}
+
 // start begins a task that may run.
 func (s *Server) start(t *Task) Verdict {
 	t.state = taskReady
+	if t.parked {
+		t.parked = false
+		t.unplan()
+	}
 	if t.aborted {
 		return t.end(scsi.StatusTaskAborted)
 	}
@@ -96,7 +119,12 @@ func (s *Server) start(t *Task) Verdict {
 	if c.flags&changesMedium != 0 && t.unit.cfg.ReadOnly {
 		return t.fail(scsi.KeyDataProtect, scsi.ASCWriteProtected)
 	}
-	return c.prepare(s, t)
+	v := c.prepare(s, t)
+	if v == Proceed && t.kind > kindFlush && t.set.mustWait(t) {
+		t.set.park(t)
+		return Blocked
+	}
+	return v
 }
 
 // ascInvalidMessage is INVALID MESSAGE ERROR, the answer to a task attribute that cannot be had (SAM-5 8.6).

@@ -92,6 +92,8 @@ type Task struct {
 
 	state      taskState
 	enabled    bool // dormant no more, but its deferred call has not run yet
+	parked     bool // dormant because of the blocks that it touches, which are known
+	counted    bool // in set.exclusive
 	aborted    bool // by anyone
 	fenced     bool // moves no more bytes, so no task management function waits for it
 	set        *taskSet
@@ -102,15 +104,20 @@ type Task struct {
 
 	// The command, fixed by Prepare.
 
-	kind   kind
-	reply  []byte // what a kindReply task answers
-	small  [smallReply]byte
-	wanted int64 // bytes that the command moves were the initiator's memory large enough
-	off    uint64
-	length uint64
-	fua    bool
-	hole   bool // WRITE SAME with UNMAP
-	noData bool // WRITE SAME with NDOB
+	kind      kind
+	exclusive bool   // no other task touches its blocks meanwhile
+	whole     bool   // it touches all blocks, or cannot say which
+	reply     []byte // what a kindReply task answers
+	small     [smallReply]byte
+	wanted    int64 // bytes that the command moves were the initiator's memory large enough
+	off       uint64
+	length    uint64
+	fua       bool
+	hole      bool // WRITE SAME with UNMAP
+	noData    bool // WRITE SAME with NDOB
+	and       bool // ORWRITE that clears bits
+	policy    uint8
+	gen       uint32 // ORWRITE that clears bits: the unit's next generation
 
 	// Worker.
 
@@ -125,7 +132,7 @@ const smallReply = 64
 //
 //	state     event                 state'
 //	idle      Prepare               ready | dormant | finished
-//	dormant   older tasks leave     ready | finished, TaskReady
+//	dormant   other tasks leave     ready | finished, TaskReady; or dormant
 //	dormant   abort                 finished, TaskReady
 //	ready     Execute               finished | working
 //	working   worker ends           finished, TaskDone
@@ -169,7 +176,9 @@ func (t *Task) Aborted() bool { return t.aborted }
 func (t *Task) deliver(f *dispatch.Frame) {
 	switch t.state {
 	case taskDormant:
-		t.owner.TaskReady(f, t, t.server.start(t))
+		if v := t.server.start(t); v != Blocked {
+			t.owner.TaskReady(f, t, v)
+		}
 	case taskWorking:
 		t.settle()
 		t.owner.TaskDone(f, t)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"minisrp/scsi"
 	"minisrp/verbs/arena"
 	"minisrp/verbs/dispatch"
 )
@@ -34,6 +35,7 @@ type Unit struct {
 
 	// Processor.
 	set   taskSet
+	or    orState
 	stats Stats
 }
 
@@ -57,6 +59,7 @@ type Config struct {
 type Stats struct {
 	Reads, Writes           uint64 // commands that moved data
 	ReadBytes, WrittenBytes uint64
+	Verifies, VerifiedBytes uint64 // of VERIFY
 	Flushes, Unmaps         uint64 // commands; WRITE SAME counts as a write of 0 bytes
 	Checks                  uint64 // tasks that ended with CHECK CONDITION
 	Aborted                 uint64 // tasks aborted by a task management function or their target
@@ -77,6 +80,7 @@ func NewUnit(p *dispatch.Processor, cfg Config) (*Unit, error) {
 		return nil, err
 	}
 	u := &Unit{proc: p, cfg: cfg, store: cfg.Store, drained: make(chan struct{}, 1)}
+	u.or.policy = scsi.OrAllRefused
 	if isMapped {
 		u.memory = mapped.Mapping()
 	}

@@ -28,6 +28,14 @@ func (u *Unit) work(ctx context.Context, t *Task) scsi.Sense {
 		return u.workUnmap(ctx, t)
 	case kindWriteSame:
 		return u.workSame(ctx, t)
+	case kindVerify, kindVerifyData, kindVerifySame:
+		return u.workVerify(ctx, t)
+	case kindWriteVerify:
+		return u.workWriteVerify(ctx, t)
+	case kindCompareWrite:
+		return u.workCompareWrite(ctx, t)
+	case kindOr:
+		return u.workOr(ctx, t)
 	}
 	return scsi.MakeSense(scsi.KeyHardwareError, scsi.ASCInternalTargetFailure)
 }

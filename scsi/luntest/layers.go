@@ -31,6 +31,7 @@ func Fail(s lun.Store, pick func(c Call) error) lun.Store {
 type Counter struct {
 	Layer
 	calls, errors [numOps]atomic.Int64
+	fua           atomic.Int64
 }
 
 // Count makes a layer that counts.
@@ -38,6 +39,9 @@ func Count(s lun.Store) *Counter {
 	k := &Counter{Layer: Layer{Store: s}}
 	k.After = func(ctx context.Context, c Call, err error) error {
 		k.calls[c.Op].Add(1)
+		if c.FUA {
+			k.fua.Add(1)
+		}
 		if err != nil {
 			k.errors[c.Op].Add(1)
 		}
@@ -48,6 +52,9 @@ func Count(s lun.Store) *Counter {
 
 // Calls returns how many calls of op have ended, and how many of them with an error.
 func (k *Counter) Calls(op Op) (n, failed int64) { return k.calls[op].Load(), k.errors[op].Load() }
+
+// FUA returns how many writes with fua have ended.
+func (k *Counter) FUA() int64 { return k.fua.Load() }
 
 // Gate holds calls back before they reach the store.
 type Gate struct {
