@@ -121,20 +121,25 @@ var vpdPages = [...]uint8{
 	scsi.VPDProvisioning,
 }
 
-// page reads a page, again if it is longer than asked for.
+// page reads a page, again if it is longer than asked for, or came shorter than it says and was asked for.
 func (id *identification) page(ctx context.Context, page uint8) (scsi.VPD, error) {
 	most := int(min(controlMemory, id.d.options.MaxTransfer))
-	for n := shortAnswer; ; {
+	for n, tries := shortAnswer, 1; ; {
 		c := scsi.Inquiry{EVPD: true, Page: page, AllocationLength: uint16(n)}
 		b, err := id.d.exec(ctx, func(cdb *scsi.CDB) int { return c.Put(cdb) }, uint32(n))
 		if err != nil {
 			return scsi.VPD{}, err
 		}
 		v, err := scsi.ParseVPD(b, page)
-		if err != nil || v.Needed() <= n || n == most {
+		switch {
+		case tries < shortTries && (errors.Is(err, scsi.ErrShort) || err == nil && len(b) < min(v.Needed(), n)):
+			// Half an identity is another one.
+			tries++
+		case err != nil || v.Needed() <= n || n == most:
 			return v, err
+		default:
+			n = min(v.Needed(), most)
 		}
-		n = min(v.Needed(), most)
 	}
 }
 

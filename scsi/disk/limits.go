@@ -29,6 +29,8 @@ const (
 	controlMemory = 16 << 10
 	// shortAnswer is what a page is asked for with at first: the most that devices of SCSI-2 can be asked for.
 	shortAnswer = 252
+	// shortTries is how often a page is read that comes shorter than it says; after that it counts as it is.
+	shortTries = 3
 
 	// zeroMemory is the memory that zeros are written from. Each of a command's segments points to all of it.
 	zeroMemory = maxBlock
