@@ -1,6 +1,7 @@
 // Package rig sets up the whole stack in one process, for tests and benchmarks: two
 // HCAs in software on one fabric, a target with units on the one, a port driver with an
-// SRP adapter on the other, and a disk on each unit.
+// SRP adapter on the other, and a disk on each unit. More hosts may join, each an
+// initiator port with an HCA of its own.
 //
 // # Ownership
 //
