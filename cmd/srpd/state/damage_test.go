@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,6 +73,24 @@ func child(dir, mode string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envDir+"="+dir, envMode+"="+mode)
 	return cmd
+}
+
+// A kill may catch badger between creating a log and giving it its size: that is no damage.
+func TestKilledWhileMakingALog(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	want := read(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"00001.mem", "00099.mem", "000099.vlog"} {
+		if err := os.WriteFile(filepath.Join(dir, "db", name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(t, open(t, dir)); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, was %+v", got, want)
+	}
 }
 
 // What was given out before a kill is there after it, and no start needs help.

@@ -82,6 +82,9 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
+	if err := removeUnborn(s.database()); err != nil {
+		return err
+	}
 	db, err := openDB(s.database(), s.log)
 	if err != nil {
 		return err

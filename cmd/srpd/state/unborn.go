@@ -1,0 +1,31 @@
+package state
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// removeUnborn removes files of badger's that have no size: it makes a log by creating the file and giving it its
+// size afterwards, and does not open one that a kill has caught in between. Nothing can be in them.
+func removeUnborn(dir string) error {
+	for _, pattern := range []string{"*.mem", "*.vlog"} {
+		names, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			switch fi, err := os.Stat(name); {
+			case errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() != 0:
+			case err != nil:
+				return err
+			default:
+				if err := os.Remove(name); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
