@@ -77,7 +77,7 @@ func (l *lane) settle(f *dispatch.Frame, s *SRB) (again bool) {
 	default:
 		return false
 	}
-	if s.retries++; s.retries > busyRetries || u.doomed() {
+	if s.retries++; s.retries > busyRetries || u.doomed() || s.dropped.Load() {
 		s.Status = StatusBusy
 		return false
 	}

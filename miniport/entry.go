@@ -11,11 +11,11 @@ import (
 // Miniport is a driver of one kind of adapter: the entry points that the port calls.
 //
 // Order of life: FindAdapter, Initialize, then any of the I/O entry points and
-// controls, and last AdapterControl(Stop). The I/O entry points of one lane are
+// controls, AdapterControl(Stop), and last Close. The I/O entry points of one lane are
 // called only by frames that own the lane's processor, one at a time.
 type Miniport interface {
 	// FindAdapter opens the adapter. It succeeds with no target in reach; targets
-	// appear later.
+	// appear later. When it fails nothing is left, and no other call follows.
 	FindAdapter(ctx context.Context, a *Adapter) error
 
 	// Initialize makes the adapter ready for I/O. It is short.
@@ -74,6 +74,9 @@ type Miniport interface {
 
 	// UnitControl is told of a unit's life.
 	UnitControl(ctx context.Context, p *Path, c UnitControl) error
+
+	// Close gives back what FindAdapter has opened. It is the last call, after Stop.
+	Close(ctx context.Context) error
 }
 
 // Verdict is what StartIO says.

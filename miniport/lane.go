@@ -74,6 +74,9 @@ func (l *lane) run(f *dispatch.Frame) {
 	if l.ended.head != nil {
 		l.tell(f, l.ended.take())
 	}
+	if l.unit.dropping.Load() > 0 {
+		l.drop(f)
+	}
 	if l.reset.asked.Load() != 0 {
 		l.beginReset(f, l.reset.asked.Swap(0))
 	}

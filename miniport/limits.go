@@ -25,6 +25,13 @@ const (
 	// adapter has completed (StorPort's QueueFullWaitIoPercentage).
 	queueFullPart = 4
 
+	// reconnectFirst is how long after a failed login the next is tried; the time doubles
+	// up to reconnectMost, which is ib_srp's reconnect_delay.
+	reconnectFirst = 100 * time.Millisecond
+	reconnectMost  = 10 * time.Second
+	// lossTimeout is how long I/O is held for a target that is away.
+	lossTimeout = 60 * time.Second
+
 	// The steps of the ladder, each with its own deadline.
 	abortTimeout       = 5 * time.Second
 	unitResetTimeout   = 10 * time.Second
@@ -36,6 +43,13 @@ const (
 	// abortGrace is what an SRB has to end by itself after its abort has failed.
 	abortGrace = tick
 
+	// scanPause is the least time between scans that events ask for.
+	scanPause = time.Second
+
 	// probeMemory is the port's own registered memory for scans, in bytes.
 	probeMemory = 64 << 10
+	// firstLUNList is how much of a target's list of units is asked for at first, in
+	// bytes: 8 and 8 a unit; maxLUNList the most, 131071 units.
+	firstLUNList = 32 << 10
+	maxLUNList   = 1 << 20
 )

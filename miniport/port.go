@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"minisrp/scsi"
 	"minisrp/verbs/arena"
@@ -24,49 +23,66 @@ var (
 
 // Config says how to make a port.
 type Config struct {
-	// Processors run the port's lanes, 1 to 64. Channels belong to them, and callers
-	// that raise one of them get their completions there.
+	// Processors run the port's lanes, 1 to 64, each once. Channels belong to them, and
+	// callers that raise one of them get their completions there.
 	Processors []*dispatch.Processor
 	// Log is told of state changes, never at Dispatch. nil means the default logger.
 	Log *slog.Logger
 	// UnitFound is told of each unit that a scan finds for the first time, and
-	// UnitChanged of one whose paths changed. Called at Passive; may be nil.
+	// UnitChanged of one whose paths changed, the last of which may be gone. Called at
+	// Passive, during a scan or the removal of a target, not while the port closes; they
+	// may send commands, but not close the port. May be nil.
 	UnitFound, UnitChanged func(u *Unit)
 }
 
 // Port is the port driver: it owns adapters, the units behind them, and the memory
 // that requests point into.
 //
-// Ownership: made by New, ended by Close. LOCK ORDER: mu is never held across a call
-// into a miniport or a callback.
+// Ownership: made by New, ended by Close. LOCK ORDER: scans, setup, mu. mu is never held
+// across a call into a miniport or a callback; setup never across a callback.
 type Port struct {
 	// Fixed after construction.
 	config Config
 	log    *slog.Logger
 	execs  []*executor
 	probe  *Region
-	scans  chan struct{} // capacity 1: held by the scan that uses the probe's memory
+	scans  semaphore // held by the scan that uses the probe's memory
+	setup  semaphore // guards regions; held while adapters and regions are made known to each other
+
+	life context.Context // ended by Close
+	end  context.CancelFunc
+
+	regions []*Region // that every adapter knows; guarded by setup
 
 	mu       sync.Mutex // guards what follows
+	places   [maxAdapters]bool
 	adapters []*Adapter
-	regions  []*Region
 	units    []*Unit
+	byID     map[scsi.UnitID]*Unit
+	byPath   map[pathKey]*Path
 	closed   bool
+	calls    sync.WaitGroup // that Close waits for; none begins once closed
 }
 
-// New makes a port without adapters. Errors: an invalid number of processors, or no
-// memory.
+// New makes a port without adapters. Errors: invalid processors, or no memory.
 //
 //level:passive
 func New(c Config) (*Port, error) {
 	if n := len(c.Processors); n < 1 || n > 64 {
 		return nil, fmt.Errorf("a port with %d processors: want 1 to 64", n)
 	}
-	p := &Port{config: c, log: c.Log, scans: make(chan struct{}, 1)}
+	p := &Port{
+		config: c, log: c.Log, scans: newSemaphore(), setup: newSemaphore(),
+		byID: make(map[scsi.UnitID]*Unit), byPath: make(map[pathKey]*Path),
+	}
+	p.config.Processors = slices.Clone(c.Processors)
 	if p.log == nil {
 		p.log = slog.Default()
 	}
-	for i, proc := range c.Processors {
+	for i, proc := range p.config.Processors {
+		if slices.Contains(p.config.Processors[:i], proc) {
+			return nil, fmt.Errorf("processor %s is there twice: want each once", proc.Name())
+		}
 		p.execs = append(p.execs, newExecutor(p, proc, i))
 	}
 	a, err := arena.New(probeMemory)
@@ -75,55 +91,15 @@ func New(c Config) (*Port, error) {
 	}
 	p.probe = NewRegion(a)
 	p.regions = append(p.regions, p.probe)
+	p.life, p.end = context.WithCancel(context.Background())
 	return p, nil
 }
 
 // Processors returns the processors that the port was made with.
-func (p *Port) Processors() []*dispatch.Processor { return p.config.Processors }
+func (p *Port) Processors() []*dispatch.Processor { return slices.Clone(p.config.Processors) }
 
-// AddAdapter finds and initialises an adapter. It succeeds with no target in reach.
-func (p *Port) AddAdapter(ctx context.Context, name string, mp Miniport) (*Adapter, error) {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil, ErrClosed
-	}
-	a := &Adapter{port: p, mp: mp, name: name, index: len(p.adapters)}
-	if a.index == maxAdapters {
-		p.mu.Unlock()
-		return nil, fmt.Errorf("adapter %s: a port has at most %d", name, maxAdapters)
-	}
-	p.adapters = append(p.adapters, a)
-	regions := slices.Clone(p.regions)
-	p.mu.Unlock()
-
-	if err := mp.FindAdapter(ctx, a); err != nil {
-		a.gone.Store(true)
-		return nil, fmt.Errorf("adapter %s: %w", name, err)
-	}
-	for _, r := range regions {
-		if err := r.register(ctx, a); err != nil {
-			return nil, fmt.Errorf("adapter %s: %w", name, err)
-		}
-	}
-	var err error
-	if e := p.call(ctx, p.execs[0], func(f *dispatch.Frame) { err = mp.Initialize(f) }); e != nil {
-		err = e
-	}
-	if err != nil {
-		return nil, fmt.Errorf("adapter %s: %w", name, err)
-	}
-	return a, nil
-}
-
-// Adapters returns the adapters in the order they were added.
-func (p *Port) Adapters() []*Adapter {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.adapters)
-}
-
-// Units returns the units in the order they were found.
+// Units returns the units in the order they were found, also those to which no path
+// leads any more.
 func (p *Port) Units() []*Unit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,51 +110,33 @@ func (p *Port) Units() []*Unit {
 func (p *Port) Unit(id scsi.UnitID) (*Unit, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, u := range p.units {
-		if u.id == id {
-			return u, nil
-		}
+	if u := p.byID[id]; u != nil {
+		return u, nil
 	}
 	return nil, fmt.Errorf("%w: %s", ErrNoUnit, id)
 }
 
-// RegisterRegion makes an arena known to every adapter, also to those added later.
-func (p *Port) RegisterRegion(ctx context.Context, a *arena.Arena) (*Region, error) {
-	r := NewRegion(a)
+// enter begins a call that Close cuts short and waits for.
+func (p *Port) enter(ctx context.Context) (context.Context, func(), error) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.closed {
-		p.mu.Unlock()
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
-	p.regions = append(p.regions, r)
-	adapters := slices.Clone(p.adapters)
-	p.mu.Unlock()
-	for _, a := range adapters {
-		if a.gone.Load() {
-			continue
-		}
-		if err := r.register(ctx, a); err != nil {
-			p.DeregisterRegion(ctx, r)
-			return nil, err
-		}
-	}
-	return r, nil
-}
-
-// DeregisterRegion makes every adapter forget a region: it returns when none can
-// reach the memory any more. Nothing submitted may point into it.
-func (p *Port) DeregisterRegion(ctx context.Context, r *Region) {
-	p.mu.Lock()
-	if i := slices.Index(p.regions, r); i >= 0 {
-		p.regions = slices.Delete(p.regions, i, i+1)
-	}
-	p.mu.Unlock()
-	r.deregister(ctx)
+	p.calls.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(p.life, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+		p.calls.Done()
+	}, nil
 }
 
 // Close stops everything: units take no more requests, what is queued completes with
-// StatusFlushed, what is at an adapter completes, and the adapters stop. When ctx
-// ends, adapters are stopped without waiting for what is at them.
+// StatusFlushed, what is at an adapter completes, and the adapters stop. When ctx ends,
+// adapters are stopped without waiting for what is at them. The processors must run until
+// it returns. A second Close does nothing. Errors: the adapters'.
 func (p *Port) Close(ctx context.Context) error {
 	p.mu.Lock()
 	if p.closed {
@@ -188,30 +146,36 @@ func (p *Port) Close(ctx context.Context) error {
 	p.closed = true
 	units, adapters := slices.Clone(p.units), slices.Clone(p.adapters)
 	p.mu.Unlock()
+	p.end()
 	for _, u := range units {
-		u.stop(ctx)
+		u.stop()
+	}
+	for _, u := range units {
+		if u.drain(ctx) != nil {
+			break
+		}
 	}
 	var errs []error
 	for _, a := range adapters {
-		if a.gone.Load() {
-			continue
-		}
 		if err := a.mp.AdapterControl(ctx, Stop); err != nil {
 			errs = append(errs, fmt.Errorf("adapter %s: %w", a.name, err))
 		}
 	}
-	p.mu.Lock()
-	regions := p.regions
-	p.regions = nil
-	p.mu.Unlock()
-	for _, r := range regions {
-		r.deregister(ctx)
+	// The adapters have given everything back, so that no call waits for them.
+	p.calls.Wait()
+	all := context.WithoutCancel(ctx)
+	for _, u := range units {
+		u.rest(all)
 	}
+	_ = p.setup.acquire(all)
+	defer p.setup.release()
+	for _, r := range p.regions {
+		r.forgetAll()
+	}
+	p.regions = nil
 	for _, a := range adapters {
-		if c, ok := a.mp.(interface{ Close(context.Context) error }); ok {
-			if err := c.Close(ctx); err != nil {
-				errs = append(errs, fmt.Errorf("adapter %s: %w", a.name, err))
-			}
+		if err := a.mp.Close(all); err != nil {
+			errs = append(errs, fmt.Errorf("adapter %s: %w", a.name, err))
 		}
 	}
 	if err := p.probe.arena.Close(); err != nil {
@@ -220,7 +184,8 @@ func (p *Port) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// call runs fn at Dispatch on an executor's processor and waits for it.
+// call runs fn at Dispatch on an executor's processor and waits for it. When ctx ends
+// first fn may still run.
 func (p *Port) call(ctx context.Context, e *executor, fn dispatch.Func) error {
 	done := make(chan struct{})
 	d := new(dispatch.DPC)
@@ -236,31 +201,3 @@ func (p *Port) call(ctx context.Context, e *executor, fn dispatch.Func) error {
 		return ctx.Err()
 	}
 }
-
-// maxAdapters bounds the table of keys in a Region.
-const maxAdapters = 16
-
-// Adapter is one adapter as the port knows it, and what a miniport calls the port
-// by.
-type Adapter struct {
-	// Fixed after construction.
-	port  *Port
-	mp    Miniport
-	name  string
-	index int
-
-	gone atomic.Bool // FindAdapter failed, or it was removed
-}
-
-// Name returns the adapter's name.
-func (a *Adapter) Name() string { return a.name }
-
-// Port returns the port that the adapter belongs to.
-func (a *Adapter) Port() *Port { return a.port }
-
-// Log returns where state changes are logged; not at Dispatch.
-func (a *Adapter) Log() *slog.Logger { return a.port.log.With("adapter", a.name) }
-
-// Processors returns the processors on which StartIO is called: channel i of a
-// session belongs to processor i.
-func (a *Adapter) Processors() []*dispatch.Processor { return a.port.config.Processors }

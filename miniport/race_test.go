@@ -64,6 +64,7 @@ func (m *racer) ResetTarget(f *dispatch.Frame, p *Path, t *Token)              {
 func (m *racer) ResetBus(f *dispatch.Frame, t *Token)                          { panic("reset") }
 func (m *racer) AdapterControl(ctx context.Context, c AdapterControl) error    { return nil }
 func (m *racer) UnitControl(ctx context.Context, p *Path, c UnitControl) error { return nil }
+func (m *racer) Close(ctx context.Context) error                               { return nil }
 
 func (m *racer) StartIO(f *dispatch.Frame, s *SRB) Verdict {
 	d := m.sides[s.lane.ex.index]
@@ -115,8 +116,7 @@ func runRace(t *testing.T, seed uint64) {
 		t.Fatal(err)
 	}
 	m := &racer{t: t, depth: int32(1 + rnd.IntN(2)), rough: seed%2 == 0}
-	m.target = &Target{channels: make([]atomic.Pointer[channelOf], 2), waiters: make([]waiters, 2)}
-	m.target.units.Store(&[]*Unit{})
+	m.target = newTarget(nil, TargetConfig{}, 2)
 	for i, p := range procs {
 		d := &side{m: m, proc: p, index: i, rnd: rand.New(rand.NewPCG(seed, uint64(3+i))), room: 2}
 		d.work.Init(p, d.complete)

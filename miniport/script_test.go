@@ -3,7 +3,6 @@ package miniport
 import (
 	"context"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,6 +94,7 @@ func (m *script) ReleaseIO(f *dispatch.Frame, s *SRB) {
 }
 func (m *script) AdapterControl(ctx context.Context, c AdapterControl) error    { return nil }
 func (m *script) UnitControl(ctx context.Context, p *Path, c UnitControl) error { return nil }
+func (m *script) Close(ctx context.Context) error                               { return nil }
 
 // complete ends an SRB that was started.
 func (m *script) complete(f *dispatch.Frame, s *SRB, st Status, scsiStatus scsi.Status) {
@@ -162,11 +162,10 @@ func newRigOn(t *testing.T, n int) *rig {
 
 // newTarget makes a target with a channel on each processor.
 func (r *rig) newTarget() *Target {
-	t := &Target{channels: make([]atomic.Pointer[channelOf], len(r.procs)), waiters: make([]waiters, len(r.procs))}
+	t := newTarget(nil, TargetConfig{Name: "target"}, len(r.procs))
 	for i := range t.channels {
 		t.channels[i].Store(new(channelOf))
 	}
-	t.units.Store(&[]*Unit{})
 	return t
 }
 

@@ -1,6 +1,7 @@
 package miniport
 
 import (
+	"sync/atomic"
 	"time"
 
 	"minisrp/scsi"
@@ -116,8 +117,9 @@ type SRB struct {
 	stage     stage
 	retries   uint8
 	timedOut  bool
-	released  bool // its task is not at the unit any more
-	escalated bool // it has asked for a reset of its unit
+	released  bool        // its task is not at the unit any more
+	escalated bool        // it has asked for a reset of its unit
+	dropped   atomic.Bool // Exec does not wait for it any more
 	wheel     wheelLink
 
 	// The miniport's extension.

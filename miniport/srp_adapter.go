@@ -7,10 +7,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"minisrp/srp"
 	"minisrp/verbs"
 	"minisrp/verbs/arena"
+	"minisrp/verbs/dispatch"
 )
 
 // SRPConfig says how to make an SRP adapter.
@@ -32,13 +34,15 @@ type SRP struct {
 	adapter *Adapter
 	pd      *verbs.PD
 
-	async atomic.Bool // a target has reported an asynchronous event
+	scanner  *dispatch.Worker // looks for units after events
+	resetter *dispatch.Worker // resets the bus
+	buses    dispatch.Stack[Token, *Token]
+	busWork  dispatch.Work
 
-	bus busReset
-
-	mu      sync.Mutex                // guards changing what follows
-	targets atomic.Pointer[[]*Target] // never changed in place
-	stopped bool
+	mu        sync.Mutex                // guards changing what follows
+	targets   atomic.Pointer[[]*Target] // never changed in place
+	suspended bool
+	stopped   bool
 }
 
 // Errors of AddTarget.
@@ -46,6 +50,9 @@ var (
 	// ErrDuplicate: the adapter is logged in to that target port already, with the
 	// same initiator port. Use another initiator_ext, or the target that is there.
 	ErrDuplicate = errors.New("already connected to this target port")
+	// ErrSuspended: the adapter is suspended and logs in to nothing. Try again when it has
+	// been resumed.
+	ErrSuspended = errors.New("adapter is suspended")
 )
 
 // NewSRP makes an SRP adapter without targets.
@@ -67,7 +74,15 @@ func (m *SRP) FindAdapter(ctx context.Context, a *Adapter) error {
 		return err
 	}
 	m.adapter, m.pd = a, pd
+	m.busWork.Init(m.runBusReset)
+	m.startWorkers()
 	return nil
+}
+
+// startWorkers starts the goroutines that do for the adapter what blocks. Close ends
+// them.
+func (m *SRP) startWorkers() {
+	m.scanner, m.resetter = dispatch.NewWorker(1), dispatch.NewWorker(1)
 }
 
 // Register makes an arena known to the HCA, with no more rights than the protection
@@ -86,7 +101,10 @@ func (m *SRP) Register(ctx context.Context, a *arena.Arena) (*Registration, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Registration{LKey: mr.LKey(), RKey: mr.RKey(), Release: func(ctx context.Context) { closeObject(ctx, mr) }}, nil
+	return &Registration{LKey: mr.LKey(), RKey: mr.RKey(), Release: func() {
+		// It cannot fail, and nobody may use the memory before it has ended.
+		_ = closeObject(context.Background(), mr)
+	}}, nil
 }
 
 // closer is a verbs object.
@@ -103,53 +121,69 @@ func closeObject(ctx context.Context, c closer) error {
 }
 
 // AddTarget begins to log in to a target port and waits for the first attempt. On an
-// error the target is not kept, unless keep says to go on trying.
-// Errors: ErrDuplicate, srp's login errors.
+// error the target is not kept, unless keep says to go on trying: then there is no error,
+// Target.Err has it, and when the target is there its units are looked for.
+// Errors: ErrDuplicate, ErrSuspended, ErrClosed, srp's login errors, ctx's.
 func (m *SRP) AddTarget(ctx context.Context, c TargetConfig, keep bool) (*Target, error) {
 	if c.Name == "" {
 		c.Name = c.Address.String()
 	}
 	c.Session.Protect = m.config.Protect
-	t := &Target{mp: m, config: c, wake: make(chan struct{}, 1), done: make(chan struct{}), watch: make(chan struct{})}
-	t.channels = make([]atomic.Pointer[srp.Channel], len(m.adapter.port.execs))
-	t.waiters = make([]waiters, len(t.channels))
-	t.units.Store(&[]*Unit{})
+	t, err := m.enlist(c, keep)
+	if err == nil {
+		err = t.await(ctx, TargetUp)
+	}
+	switch {
+	case t == nil:
+	case err == nil:
+		return t, nil
+	case keep && t.State() != TargetClosed:
+		t.unaskedFor()
+		return t, nil
+	default:
+		m.RemoveTarget(context.WithoutCancel(ctx), t)
+	}
+	return nil, fmt.Errorf("target %s: %w", c.Name, err)
+}
 
+// enlist makes a target, and starts its keeper.
+func (m *SRP) enlist(c TargetConfig, keep bool) (*Target, error) {
 	m.mu.Lock()
-	if m.stopped {
-		m.mu.Unlock()
+	defer m.mu.Unlock()
+	if m.stopped || m.adapter == nil {
 		return nil, ErrClosed
 	}
 	for _, o := range *m.targets.Load() {
 		if o.config.Port == c.Port && o.config.Initiator == c.Initiator {
-			m.mu.Unlock()
-			return nil, fmt.Errorf("target %s: %w: it is %s", c.Name, ErrDuplicate, o.config.Name)
+			return nil, fmt.Errorf("%w as %s, by the same initiator port %s: to use a second path to it, give that another initiator_ext",
+				ErrDuplicate, o.config.Name, c.Initiator)
 		}
 	}
+	if m.suspended && !keep {
+		return nil, ErrSuspended
+	}
+	t := newTarget(m, c, len(m.adapter.port.execs))
+	t.hold = m.suspended
 	m.setTargets(append(m.Targets(), t))
-	m.mu.Unlock()
-
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	t.cancel = cancel
-	go t.keep(life)
-	if err := t.await(ctx, TargetUp); err != nil && !keep {
-		m.RemoveTarget(context.WithoutCancel(ctx), t)
-		return nil, fmt.Errorf("target %s: %w", c.Name, err)
+	t.start()
+	if m.suspended {
+		return t, ErrSuspended
 	}
 	return t, nil
 }
 
-// RemoveTarget logs out and forgets the target. I/O of units that have no other path
-// completes with StatusNoDevice.
+// RemoveTarget logs out and forgets the target. What is at it may end, for as long as
+// srp.SessionConfig.LogoutTimeout says and ctx lasts. I/O of units that have no other path
+// completes with StatusNoDevice. Removing it again does nothing.
 func (m *SRP) RemoveTarget(ctx context.Context, t *Target) {
+	t.end()
+	stop := context.AfterFunc(ctx, t.hurry)
+	defer stop()
+	<-t.done
 	m.mu.Lock()
 	m.setTargets(slices.DeleteFunc(m.Targets(), func(o *Target) bool { return o == t }))
 	m.mu.Unlock()
-	t.cancel()
-	t.poke()
-	<-t.done
-	t.lost.Store(true)
-	m.adapter.TargetChanged(t)
+	m.adapter.TargetRemoved(context.WithoutCancel(ctx), t)
 }
 
 // Targets returns the targets in the order they were added.
@@ -157,55 +191,92 @@ func (m *SRP) Targets() []*Target { return slices.Clone(*m.targets.Load()) }
 
 func (m *SRP) setTargets(ts []*Target) { m.targets.Store(&ts) }
 
-// rescan looks for units again after a target has said that something changed.
-func (m *SRP) rescan(ctx context.Context, t *Target) {
-	if _, err := m.adapter.port.Scan(ctx, m.adapter, t); err != nil && ctx.Err() == nil {
-		m.adapter.Log().Warn("scan after an asynchronous event", "target", t.Name(), "err", err)
+// rescan has units looked for. Level: both.
+func (t *Target) rescan() { t.mp.scanner.Queue(&t.scan) }
+
+// runScan looks for units after an event: what asks for it meanwhile has it run again,
+// after a pause, so that a target that reports one event after the other is not all that
+// the scanner does.
+func (t *Target) runScan(ctx context.Context) {
+	a := t.mp.adapter
+	if _, err := a.port.Scan(ctx, a, t); err != nil && ctx.Err() == nil && t.life.Err() == nil && !errors.Is(err, ErrClosed) {
+		a.Log().Warn("scan", "target", t.Name(), "err", err)
+	}
+	pause := time.NewTimer(scanPause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
 	}
 }
 
-// AdapterControl suspends, resumes and stops.
+// unaskedFor says that nobody is going to scan the target when it logs in.
+func (t *Target) unaskedFor() {
+	t.mu.Lock()
+	t.unasked = true
+	t.mu.Unlock()
+	if t.logins.Load() > 0 {
+		t.rescan() // it has been quicker
+	}
+}
+
+// AdapterControl suspends, resumes and stops. Suspend logs out of every target, which what
+// is outstanding may use to end; Resume logs in again, and ends with the errors of the
+// first attempts, which go on.
 func (m *SRP) AdapterControl(ctx context.Context, c AdapterControl) error {
-	switch c {
-	case Suspend, Resume:
-		want := TargetUp
-		if c == Suspend {
-			want = TargetSuspended
-		}
-		var errs []error
-		for _, t := range m.Targets() {
-			t.mu.Lock()
-			t.hold = c == Suspend
-			t.mu.Unlock()
-			t.poke()
-			if err := t.await(ctx, want); err != nil {
-				errs = append(errs, fmt.Errorf("target %s: %w", t.Name(), err))
-			}
-		}
-		return errors.Join(errs...)
-	default:
-		m.mu.Lock()
-		m.stopped = true
+	if c == Suspend || c == Resume {
+		return m.suspend(ctx, c == Suspend)
+	}
+	m.mu.Lock()
+	m.stopped = true
+	m.mu.Unlock()
+	var all sync.WaitGroup
+	for _, t := range m.Targets() {
+		all.Go(func() { m.RemoveTarget(ctx, t) })
+	}
+	all.Wait()
+	return nil
+}
+
+func (m *SRP) suspend(ctx context.Context, hold bool) error {
+	m.mu.Lock()
+	if m.stopped {
 		m.mu.Unlock()
-		for _, t := range m.Targets() {
-			m.RemoveTarget(ctx, t)
+		return ErrClosed
+	}
+	m.suspended = hold
+	targets := m.Targets()
+	for _, t := range targets {
+		t.setHold(hold)
+	}
+	m.mu.Unlock()
+	want := TargetUp
+	if hold {
+		want = TargetSuspended
+	}
+	var errs []error
+	for _, t := range targets {
+		if err := t.await(ctx, want); err != nil {
+			errs = append(errs, fmt.Errorf("target %s: %w", t.Name(), err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // UnitControl notes which units a target leads to.
 func (m *SRP) UnitControl(ctx context.Context, p *Path, c UnitControl) error {
-	if c == UnitStart {
+	switch {
+	case c == UnitStart:
 		p.target.addUnit(p.unit)
+	case !slices.ContainsFunc(*p.unit.paths.Load(), func(o *Path) bool { return o.target == p.target }):
+		p.target.removeUnit(p.unit)
 	}
 	return nil
 }
 
-// Close closes the protection domain, after everything else. There is none when FindAdapter has failed.
+// Close closes the protection domain, after everything else.
 func (m *SRP) Close(ctx context.Context) error {
-	if m.pd == nil {
-		return nil
-	}
+	m.scanner.Close()
+	m.resetter.Close()
 	return closeObject(ctx, m.pd)
 }

@@ -1,8 +1,9 @@
 package miniport
 
 import (
-	"sync/atomic"
+	"context"
 
+	"minisrp/scsi"
 	"minisrp/srp"
 	"minisrp/verbs/dispatch"
 )
@@ -82,6 +83,8 @@ func requestDone(f *dispatch.Frame, r *srp.Request) {
 			if r.Flags&(srp.DataOutOver|srp.DataInOver) != 0 {
 				s.Status = StatusDataOverrun
 			}
+		} else if r.Status == scsi.StatusCheckCondition && lunsChanged(r.Sense) {
+			s.path.target.rescan()
 		}
 	case srp.Refused:
 		s.Status = StatusInvalidRequest
@@ -89,6 +92,13 @@ func requestDone(f *dispatch.Frame, r *srp.Request) {
 		s.Status = StatusBusReset
 	}
 	s.path.adapter.Complete(f, s)
+}
+
+// lunsChanged reports whether sense data says that the target has other units than
+// before (SPC-5 4.4: 3Fh/0Eh). The submitter gets it too.
+func lunsChanged(sense []byte) bool {
+	s, err := scsi.ParseSense(sense)
+	return err == nil && s.Key == scsi.KeyUnitAttention && s.ASC == scsi.ASCReportedLUNsChanged
 }
 
 // ReleaseIO gives up a request that the target does not have any more. When its channel
@@ -118,41 +128,38 @@ func (m *SRP) manage(f *dispatch.Frame, fn srp.TaskFunction, s *SRB, t *Token) {
 	}
 }
 
-// ResetTarget ends the session and logs in again.
-func (m *SRP) ResetTarget(f *dispatch.Frame, p *Path, t *Token) {
-	p.target.resets.Push(t)
-	p.target.poke()
-}
+// ResetTarget ends the session; the target is logged in to again afterwards.
+func (m *SRP) ResetTarget(f *dispatch.Frame, p *Path, t *Token) { p.target.askReset(t) }
 
 // ResetBus does so for every target.
 func (m *SRP) ResetBus(f *dispatch.Frame, t *Token) {
-	if !m.bus.token.CompareAndSwap(nil, t) {
-		t.Fire(false) // another unit's is under way
-		return
-	}
-	targets := *m.targets.Load()
-	m.bus.failed.Store(false)
-	m.bus.left.Store(int32(len(targets)) + 1)
-	for _, o := range targets {
-		o.busReset.Store(true)
-		o.poke()
-	}
-	m.bus.ended(true)
+	m.buses.Push(t)
+	m.resetter.Queue(&m.busWork)
 }
 
-// busReset is a reset of all targets that is under way.
-type busReset struct {
-	token  atomic.Pointer[Token]
-	left   atomic.Int32
-	failed atomic.Bool
-}
-
-// ended counts a target out; the last one fires the token.
-func (b *busReset) ended(ok bool) {
-	if !ok {
-		b.failed.Store(true)
+// runBusReset ends every session, and then the resets that were asked for before.
+func (m *SRP) runBusReset(ctx context.Context) {
+	k, _ := m.buses.Take()
+	var all []*session
+	for _, t := range m.Targets() {
+		if s := t.session.Load(); s != nil {
+			all = append(all, s)
+			s.drop.Store(true)
+			t.poke()
+		}
 	}
-	if b.left.Add(-1) == 0 {
-		b.token.Swap(nil).Fire(!b.failed.Load())
+	ok := true
+	for _, s := range all {
+		select {
+		case <-s.over:
+		case <-ctx.Done():
+			ok = false
+		}
+	}
+	for k != nil {
+		next := k.next
+		k.next = nil
+		k.Fire(ok)
+		k = next
 	}
 }

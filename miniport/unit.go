@@ -23,8 +23,9 @@ type Unit struct {
 	ladder  ladder
 
 	gates
-	paths atomic.Pointer[[]*Path]
-	most  atomic.Int32 // what depth grows back to
+	paths    atomic.Pointer[[]*Path]
+	most     atomic.Int32 // what depth grows back to
+	dropping atomic.Int32 // calls of Exec that want their SRBs back
 
 	sinceFull atomic.Int32
 	completed atomic.Uint64
@@ -32,24 +33,6 @@ type Unit struct {
 	aborts    atomic.Uint64
 	resets    atomic.Uint64
 }
-
-// Path is an I_T_L nexus: a way to a unit.
-type Path struct {
-	// Fixed after construction.
-	adapter *Adapter
-	target  *Target
-	lun     scsi.LUN
-	unit    *Unit // set when it has been identified
-}
-
-// Adapter returns the adapter that the path starts at.
-func (p *Path) Adapter() *Adapter { return p.adapter }
-
-// Target returns the target that the path leads through.
-func (p *Path) Target() *Target { return p.target }
-
-// LUN returns the unit's number at the target.
-func (p *Path) LUN() scsi.LUN { return p.lun }
 
 func newUnit(p *Port, id scsi.UnitID, q scsi.StandardInquiry, path *Path) *Unit {
 	u := &Unit{port: p, id: id, inquiry: q}
@@ -200,44 +183,45 @@ func (u *Unit) grow() {
 	}
 }
 
-// stop completes what is queued with StatusFlushed and waits for what is at the
-// adapter, or for ctx.
-func (u *Unit) stop(ctx context.Context) {
+// stop completes what is queued, and what is submitted from now on, with
+// StatusFlushed. Level: both.
+func (u *Unit) stop() {
 	u.gate.Or(gateStopping)
-	for _, l := range u.lanes {
-		for {
-			var left int32
-			if u.port.call(ctx, l.ex, func(f *dispatch.Frame) {
-				l.run(f)
-				left = l.outN
-			}) != nil || left == 0 {
-				break
-			}
-			if !u.drained(ctx, l) {
-				break
-			}
-		}
-	}
+	u.kick()
 }
 
-// drained waits until a lane has nothing at the adapter. It reports false when ctx
-// ends first.
-func (u *Unit) drained(ctx context.Context, l *lane) bool {
-	idle := make(chan struct{})
-	d := new(dispatch.DPC)
-	d.Init(l.ex.proc, func(f *dispatch.Frame) {
-		if l.outN == 0 {
-			close(idle)
-		} else {
-			l.onIdle = idle
+// drain waits until nothing is at the adapter.
+func (u *Unit) drain(ctx context.Context) error {
+	for _, l := range u.lanes {
+		idle := make(chan struct{})
+		if err := u.port.call(ctx, l.ex, func(f *dispatch.Frame) {
+			if l.outN == 0 {
+				close(idle)
+			} else {
+				l.onIdle = idle
+			}
+		}); err != nil {
+			return err
 		}
-	})
-	d.Post()
-	select {
-	case <-idle:
-		return true
-	case <-ctx.Done():
-		return false
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// rest ends the timers of a unit that has stopped.
+func (u *Unit) rest(ctx context.Context) {
+	for _, l := range u.lanes {
+		// The processor runs until the port is closed.
+		_ = u.port.call(ctx, l.ex, func(f *dispatch.Frame) {
+			l.pause.Cancel(f)
+			if l == u.lanes[0] {
+				u.ladder.timer.Cancel(f)
+			}
+		})
 	}
 }
 
