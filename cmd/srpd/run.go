@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"minisrp/cmd/bytesize"
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/paths"
 	"minisrp/cmd/srpd/daemon"
@@ -27,7 +28,7 @@ const stopTime = 60 * time.Second
 // runOptions are the options of run that are not the daemon's as they are.
 type runOptions struct {
 	cfg       daemon.Config
-	size      byteSize
+	size      bytesize.Size
 	store     string
 	logLevel  string
 	logFormat string
@@ -164,7 +165,7 @@ func announce(w io.Writer, d *daemon.Daemon) {
 			fmt.Fprintf(&b, "%s  not served: %s\n", u.Name, u.Error)
 			continue
 		}
-		fmt.Fprintf(&b, "%s  %s  %s %s  %s\n", u.Name, formatSize(u.Disk.Size), u.Vendor, u.Product, u.Identity)
+		fmt.Fprintf(&b, "%s  %s  %s %s  %s\n", u.Name, bytesize.Format(u.Disk.Size), u.Vendor, u.Product, u.Identity)
 		for _, x := range d.Exports() {
 			if x.Name != u.Name {
 				continue
@@ -178,6 +179,6 @@ func announce(w io.Writer, d *daemon.Daemon) {
 		}
 	}
 	fmt.Fprintf(&b, "\nTry:\n  nbdinfo '%s'\n  qemu-img bench -f raw -t none -d 32 '%s'\n", first, first)
-	fmt.Fprintf(&b, "  fio --name=try --ioengine=nbd --uri='%s' --rw=randread --bs=4k --iodepth=32 --size=%s\n", first, formatSize(area))
+	fmt.Fprintf(&b, "  fio --name=try --ioengine=nbd --uri='%s' --rw=randread --bs=4k --iodepth=32 --size=%s\n", first, bytesize.Format(area))
 	_, _ = io.WriteString(w, b.String()) // nobody reads it: no reason to stop
 }

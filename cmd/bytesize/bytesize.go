@@ -1,4 +1,4 @@
-package main
+package bytesize
 
 import (
 	"errors"
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// byteSize is an option's number of bytes, with K, M, G or T for powers of 1024.
-type byteSize uint64
+// Size is an option's number of bytes, with K, M, G or T for powers of 1024.
+type Size uint64
 
 const units = "KMGT"
 
-// Set reads a size.
-func (s *byteSize) Set(text string) error {
+// Set reads a size, above 0 and below 2^62.
+func (s *Size) Set(text string) error {
 	end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	if end < 0 {
 		end = len(text)
@@ -31,22 +31,23 @@ func (s *byteSize) Set(text string) error {
 	if err != nil || v == 0 || bits.Len64(v)+shift > 62 {
 		return errors.New("want a number of bytes above 0, with K, M, G or T for powers of 1024, such as 8G")
 	}
-	*s = byteSize(v << shift)
+	*s = Size(v << shift)
 	return nil
 }
 
-func (s *byteSize) String() string {
+// String returns what Set reads, nothing for 0.
+func (s *Size) String() string {
 	if *s == 0 {
 		return ""
 	}
-	return formatSize(uint64(*s))
+	return Format(uint64(*s))
 }
 
 // Type names the kind of value in help texts.
-func (s *byteSize) Type() string { return "size" }
+func (s *Size) Type() string { return "size" }
 
-// formatSize writes a number of bytes so that Set reads it, in the largest unit that it is a multiple of.
-func formatSize(n uint64) string {
+// Format writes a number of bytes so that Set reads it, in the largest unit that it is a multiple of.
+func Format(n uint64) string {
 	for i := len(units); i > 0; i-- {
 		if n != 0 && n%(1<<(10*i)) == 0 {
 			return fmt.Sprintf("%d%c", n>>(10*i), units[i-1])
