@@ -80,30 +80,49 @@ func (s *Store) checkSeal() (bool, error) {
 	return true, nil
 }
 
-// putSeal makes the seal anew.
-func (s *Store) putSeal(clean bool) error {
-	found, err := os.ReadDir(s.database())
-	if err != nil {
+// putSeal makes the seal anew: of all files for a database that was closed, else of those in before.
+func (s *Store) putSeal(clean bool, before map[string]imprint) error {
+	now := seal{Clean: clean}
+	var err error
+	if now.Files, err = s.imprints(clean); err != nil {
 		return err
 	}
-	now := seal{Clean: clean, Files: make(map[string]imprint)}
-	for _, f := range found {
-		if !clean && !fixed(f.Name()) {
-			continue
+	if !clean {
+		// badger is at work already. A table that it is just writing, or has written in the place of one that it found
+		// unfinished, is not what it will be.
+		for name, p := range now.Files {
+			if before[name] != p {
+				delete(now.Files, name)
+			}
 		}
-		p, err := fingerprint(filepath.Join(s.database(), f.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // compacted away meanwhile
-		} else if err != nil {
-			return err
-		}
-		now.Files[f.Name()] = p
 	}
 	b, err := json.MarshalIndent(&now, "", "\t")
 	if err != nil {
 		return err
 	}
 	return replaceFile(s.sealPath(), b)
+}
+
+// imprints returns those of the database's files, all or the fixed ones.
+func (s *Store) imprints(all bool) (map[string]imprint, error) {
+	files := make(map[string]imprint)
+	found, err := os.ReadDir(s.database())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, f := range found {
+		if !all && !fixed(f.Name()) {
+			continue
+		}
+		p, err := fingerprint(filepath.Join(s.database(), f.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // compacted away meanwhile
+		} else if err != nil {
+			return nil, err
+		}
+		files[f.Name()] = p
+	}
+	return files, nil
 }
 
 func (s *Store) sealPath() string { return filepath.Join(s.dir, "seal") }

@@ -85,6 +85,10 @@ func (s *Store) open() error {
 	if err := removeUnborn(s.database()); err != nil {
 		return err
 	}
+	before, err := s.imprints(false)
+	if err != nil {
+		return err
+	}
 	db, err := openDB(s.database(), s.log)
 	if err != nil {
 		return err
@@ -95,7 +99,7 @@ func (s *Store) open() error {
 		err = s.checkSchema(sealed)
 	}
 	if err == nil {
-		err = s.putSeal(false)
+		err = s.putSeal(false, before)
 	}
 	if err != nil {
 		return errors.Join(err, db.Close())
@@ -157,7 +161,7 @@ func (s *Store) Close() error {
 	err := s.db.Close()
 	s.db = nil
 	if err == nil {
-		err = s.putSeal(true)
+		err = s.putSeal(true, nil)
 	}
 	if err != nil {
 		err = &DatabaseError{Path: s.database(), Err: err}
