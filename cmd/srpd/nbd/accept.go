@@ -15,10 +15,20 @@ import (
 )
 
 // session is an accepted connection.
+//
+// Ownership: its goroutine's, but what Server.mu guards.
 type session struct {
-	nc   net.Conn
-	conn *conn   // nil while it negotiates
-	exp  *export // set when it is attached
+	nc     net.Conn // fixed
+	quota  *quota   // fixed
+	client Client
+	secure *secure // nil without TLS
+	extra  int64   // bytes that secure takes of the limits
+
+	// Guarded by Server.mu.
+	conn  *conn   // nil while it negotiates
+	exp   *export // set when it is attached
+	seen  uint64  // of watchIdle: replies, and since when they are as many
+	since time.Time
 }
 
 // Serve accepts clients from l until Shutdown, also one that came before, and
@@ -32,6 +42,11 @@ func (s *Server) Serve(l net.Listener) error {
 		return l.Close()
 	}
 	s.serving[l] = struct{}{}
+	if s.cfg.IdleTimeout > 0 && !s.watching {
+		s.watching = true
+		s.wg.Add(1)
+		go s.watchIdle()
+	}
 	s.mu.Unlock()
 	defer func() {
 		_ = l.Close()
@@ -79,16 +94,28 @@ func passing(err error) bool {
 
 // admit starts the goroutine of a connection, unless there are too many.
 func (s *Server) admit(nc net.Conn) {
-	c := &session{nc: nc}
+	c := &session{nc: nc, client: clientOf(nc)}
 	s.mu.Lock()
 	s.accepted++
-	full := len(s.conns) >= s.cfg.MaxConns
-	if s.closed || full {
+	limit := 0
+	switch {
+	case s.closed:
+	case len(s.conns) >= s.cfg.MaxConns:
+		limit = s.cfg.MaxConns
+	default:
+		if c.quota = s.quotas.enter(c.client.key()); c.quota == nil {
+			limit = s.cfg.MaxClientConns
+		}
+	}
+	if c.quota == nil {
 		s.refused++
 		s.mu.Unlock()
 		_ = nc.Close()
-		if full {
-			s.cfg.Log.Warn("nbd client refused: too many connections", keyClient, clientOf(nc), keyLimit, s.cfg.MaxConns)
+		if limit == 0 {
+			return
+		}
+		if n, ok := s.full.ask(time.Now()); ok {
+			s.cfg.Log.Warn("nbd client refused: too many connections", keyClient, c.client, keyLimit, limit, keyCount, n+1)
 		}
 		return
 	}
@@ -99,6 +126,7 @@ func (s *Server) admit(nc net.Conn) {
 		defer s.wg.Done()
 		s.serveConn(context.Background(), c)
 		_ = nc.Close()
+		c.quota.leave()
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
@@ -107,7 +135,7 @@ func (s *Server) admit(nc net.Conn) {
 
 // serveConn negotiates and transmits.
 func (s *Server) serveConn(ctx context.Context, c *session) {
-	log := s.cfg.Log.With(keyClient, clientOf(c.nc))
+	log := s.cfg.Log.With(keyClient, c.client)
 	sc, ok := c.nc.(syscall.Conn)
 	if !ok {
 		log.Error("nbd client refused: its socket has no descriptor")
@@ -118,24 +146,37 @@ func (s *Server) serveConn(ctx context.Context, c *session) {
 		log.Error("nbd client refused", keyError, err)
 		return
 	}
+	if err := keepAlive(c.nc, s.cfg.KeepAlive); err != nil {
+		log.Warn("nbd client's socket takes no keep-alive", keyError, err)
+	}
 	var mem *memory
-	n := &negotiation{rw: c.nc, catalog: s}
+	n := &negotiation{rw: c.nc, catalog: visible{s, &c.client}, tls: s.tlsMode(&c.client)}
 	n.attach = func(e *export) (err error) {
 		mem, err = s.attach(ctx, c, e)
 		return err
 	}
+	n.startTLS = func() (io.ReadWriter, error) {
+		if err := s.startTLS(ctx, c, raw); err != nil {
+			return nil, err
+		}
+		log = s.cfg.Log.With(keyClient, c.client)
+		return c.secure.tls, nil
+	}
 	defer func() {
 		if c.exp != nil {
+			c.quota.put(mem.size())
 			c.exp.pool.put(mem)
 			c.exp.users.Done()
 		}
+		c.quota.put(c.extra)
+		s.budget.put(c.extra)
 	}()
 	_ = c.nc.SetDeadline(time.Now().Add(s.cfg.NegotiateTimeout))
 	if _, err := n.run(); err != nil {
 		s.failed(log, err)
 		return
 	}
-	conn := newConn(c.nc, raw, c.exp, mem, n.told, n.structured, log.With(keyExport, c.exp.name))
+	conn := newConn(c.nc, raw, c.secure, c.exp, mem, c.quota, n.terms(c.exp), log.With(keyExport, c.exp.name))
 	if !s.begin(c, conn) {
 		return
 	}
@@ -144,6 +185,7 @@ func (s *Server) serveConn(ctx context.Context, c *session) {
 	c.exp.counters.Connections.Add(1)
 	err = conn.run(ctx)
 	c.exp.counters.Connections.Add(-1)
+	s.ended(conn)
 	var broken *ProtocolError
 	switch {
 	case err == nil:
@@ -158,8 +200,53 @@ func (s *Server) serveConn(ctx context.Context, c *session) {
 	}
 }
 
+// tlsMode returns the mode of a connection.
+func (s *Server) tlsMode(c *Client) TLSMode {
+	if c.Unix && s.cfg.TLS == TLSRequire {
+		return TLSOn // nobody is in between
+	}
+	return s.cfg.TLS
+}
+
+// startTLS makes the connection one over TLS.
+func (s *Server) startTLS(ctx context.Context, c *session, raw syscall.RawConn) (err error) {
+	if !c.quota.take(secureMemory) {
+		return fmt.Errorf("TLS: %w", ErrClientMemory)
+	}
+	if !s.budget.take(secureMemory) {
+		c.quota.put(secureMemory)
+		return fmt.Errorf("TLS: %w", ErrMemory)
+	}
+	c.extra = secureMemory
+	if c.secure, err = handshake(ctx, c.nc, raw, s.cfg.Certificates.config()); err != nil {
+		return &handshakeError{err}
+	}
+	c.client.TLS, c.client.Name = true, c.secure.name()
+	return nil
+}
+
 // attach takes memory for a connection and counts it as a user of the export.
 func (s *Server) attach(ctx context.Context, c *session, e *export) (*memory, error) {
+	if !c.quota.take(int64(s.cfg.ConnMemory)) {
+		return nil, ErrClientMemory
+	}
+	m, err := s.getMemory(ctx, e)
+	if err == nil && m.large.arena != nil && !c.quota.take(MaxRequest) {
+		// What another client has grown is more than this one may have.
+		err = e.pool.shrink(ctx, m)
+	}
+	if err != nil {
+		c.quota.put(int64(s.cfg.ConnMemory))
+		return nil, err
+	}
+	s.mu.Lock()
+	c.exp = e
+	s.mu.Unlock()
+	return m, nil
+}
+
+// getMemory takes memory for a connection and counts it as a user of the export.
+func (s *Server) getMemory(ctx context.Context, e *export) (*memory, error) {
 	s.mu.Lock()
 	if e.removed {
 		s.mu.Unlock()
@@ -180,9 +267,6 @@ func (s *Server) attach(ctx context.Context, c *session, e *export) (*memory, er
 		e.users.Done()
 		return nil, err
 	}
-	s.mu.Lock()
-	c.exp = e
-	s.mu.Unlock()
 	return m, nil
 }
 
@@ -195,16 +279,24 @@ func (s *Server) begin(c *session, conn *conn) bool {
 		return false
 	}
 	c.conn = conn
+	c.exp.backing.conns++
 	_ = c.nc.SetDeadline(time.Time{})
+	if c.secure != nil {
+		c.secure.wire.begin()
+	}
 	return true
 }
 
 // failed counts and logs a negotiation that came to nothing.
 func (s *Server) failed(log *slog.Logger, err error) {
 	var broken *ProtocolError
+	var shake *handshakeError
 	switch {
 	case errors.Is(err, errAborted) || gone(err) && !errors.Is(err, io.ErrUnexpectedEOF) || s.closing():
 		log.Debug("nbd negotiation ended", keyError, err)
+	case errors.As(err, &shake) && !errors.Is(err, os.ErrDeadlineExceeded):
+		s.bump(&s.untrusted)
+		log.Warn("nbd connection closed: no TLS with this client", keyError, err)
 	case errors.As(err, &broken):
 		s.bump(&s.broken)
 		log.Warn("nbd connection closed in negotiation", keyError, err)

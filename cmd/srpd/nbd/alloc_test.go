@@ -40,7 +40,7 @@ func TestNoAllocation(t *testing.T) {
 				}
 				s := serve(t, nbd.Config{ConnMemory: 2 * mib}, nbd.Export{Backend: ram(t, nbdtest.Disk(8*mib), opts...)})
 				k := s.dial(t)
-				k.enter("", false)
+				k.enter("", simple)
 				out, in := batch(c.n, c.count)
 				buf := make([]byte, in)
 				round := func() {
@@ -70,7 +70,7 @@ func BenchmarkPipelined4K(b *testing.B) {
 		b.Run(mode.name, func(b *testing.B) {
 			s := serve(b, nbd.Config{}, nbd.Export{Backend: ram(b, nbdtest.Disk(8*mib), mode.opts...)})
 			k := s.dial(b)
-			k.enter("", false)
+			k.enter("", simple)
 			out, in := batch(4096, 16)
 			buf := make([]byte, in)
 			b.ReportAllocs()

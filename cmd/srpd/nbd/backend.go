@@ -48,6 +48,8 @@ type Info struct {
 	CanFUA         bool `json:"fua"` // writes can be made durable one by one
 	CanUnmap       bool `json:"unmap"`
 	CanWriteZeroes bool `json:"write_zeroes"`
+	CanCache       bool `json:"cache"`   // disk.Prefetch does something
+	Extents        bool `json:"extents"` // disk.Status tells holes from data; else all is said to be data
 }
 
 // check tells whether the protocol can express the disk.
@@ -63,31 +65,6 @@ func (i Info) check() error {
 		return fmt.Errorf("capacity of %d bytes: clients take at most 2^63-1", i.Size)
 	}
 	return nil
-}
-
-// flags returns the transmission flags. Each is set only if the server will do
-// what it says.
-func (i Info) flags(structured bool) uint16 {
-	f := uint16(tfHasFlags | tfFlush | tfCanMultiConn)
-	if structured {
-		f |= tfDF // every read is answered by one chunk
-	}
-	if i.Rotational {
-		f |= tfRotational
-	}
-	if i.ReadOnly {
-		return f | tfReadOnly
-	}
-	if i.CanFUA {
-		f |= tfFUA
-	}
-	if i.CanUnmap {
-		f |= tfTrim
-	}
-	if i.CanWriteZeroes {
-		f |= tfWriteZeroes
-	}
-	return f
 }
 
 // preferred returns the preferred block size: a power of two from 512 bytes to

@@ -49,6 +49,12 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
+// testDisk is a *nbdtest.RAM, or has one.
+type testDisk interface {
+	Release()
+	Regions() int64
+}
+
 // ram makes a disk that is closed after the server.
 func ram(t testing.TB, info nbd.Info, opts ...nbdtest.Option) *nbdtest.RAM {
 	t.Helper()
@@ -82,7 +88,7 @@ func serve(t testing.TB, cfg nbd.Config, exports ...nbd.Export) *server {
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, e := range exports {
-				e.Backend.(*nbdtest.RAM).Release() // the test may have ended with it held
+				e.Backend.(testDisk).Release() // the test may have ended with it held
 			}
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -94,7 +100,7 @@ func serve(t testing.TB, cfg nbd.Config, exports ...nbd.Export) *server {
 			t.Errorf("serve: %v", err)
 		}
 		for _, e := range exports {
-			if n := e.Backend.(*nbdtest.RAM).Regions(); n != 0 {
+			if n := e.Backend.(testDisk).Regions(); n != 0 {
 				t.Errorf("%d regions are still registered", n)
 			}
 		}
@@ -102,11 +108,23 @@ func serve(t testing.TB, cfg nbd.Config, exports ...nbd.Export) *server {
 	return srv
 }
 
-// client speaks the protocol in the open.
+// client speaks the protocol in the open, or over TLS.
 type client struct {
 	testing.TB
 	net.Conn
+	style style // negotiated
 }
+
+// style is the form of requests and replies.
+type style int
+
+const (
+	simple style = iota
+	structured
+	extended
+)
+
+func (y style) String() string { return [...]string{"simple", "structured", "extended"}[y] }
 
 func (s *server) dial(t testing.TB) *client {
 	t.Helper()
@@ -116,7 +134,7 @@ func (s *server) dial(t testing.TB) *client {
 	}
 	t.Cleanup(func() { _ = nc.Close() })
 	_ = nc.SetDeadline(time.Now().Add(limit))
-	return &client{t, nc}
+	return &client{TB: t, Conn: nc}
 }
 
 func (c *client) send(parts ...any) {
@@ -169,7 +187,7 @@ func (c *client) greet(flags uint32) {
 func (c *client) option(opt uint32, data ...any) {
 	c.Helper()
 	var b bytes.Buffer
-	sub := &client{c.TB, discard{&b}}
+	sub := &client{TB: c.TB, Conn: discard{&b}}
 	sub.send(data...)
 	c.send("IHAVEOPT", opt, uint32(b.Len()), b.Bytes())
 }
@@ -206,13 +224,26 @@ func (c *client) wantReply(opt, kind uint32) []byte {
 }
 
 // enter negotiates up to transmission.
-func (c *client) enter(name string, structured bool) (size uint64, flags uint16) {
+func (c *client) enter(name string, y style) (size uint64, flags uint16) {
 	c.Helper()
 	c.greet(3)
-	if structured {
-		c.option(8)
-		c.wantReply(8, 1)
+	c.agree(y)
+	return c.start(name)
+}
+
+// agree negotiates a style.
+func (c *client) agree(y style) {
+	c.Helper()
+	if opt := [...]uint32{0, 8, 11}[y]; opt != 0 {
+		c.option(opt)
+		c.wantReply(opt, 1)
 	}
+	c.style = y
+}
+
+// start enters transmission.
+func (c *client) start(name string) (size uint64, flags uint16) {
+	c.Helper()
 	c.option(7, uint32(len(name)), name, uint16(0))
 	for {
 		k, d := c.reply(7)
@@ -235,45 +266,117 @@ const (
 	trim
 	cache
 	zeroes
+	blockStatus
+	resize
 )
 
 const (
 	fua    = 1
 	noHole = 2
 	df     = 4
+	reqOne = 8
+	fast   = 16
+	hasPay = 32
 )
 
-func (c *client) request(flags, cmd uint16, cookie, offset uint64, length uint32, data ...any) {
+func (c *client) request(flags, cmd uint16, cookie, offset, length uint64, data ...any) {
 	c.Helper()
-	c.send(append([]any{uint32(0x25609513), flags, cmd, cookie, offset, length}, data...)...)
-}
-
-// simple reads a simple reply's header.
-func (c *client) simple() (errno uint32, cookie uint64) {
-	c.Helper()
-	h := c.recv(16)
-	if m := binary.BigEndian.Uint32(h); m != 0x67446698 {
-		c.Fatalf("reply has magic %#x", m)
+	if c.style == extended {
+		if cmd == write {
+			flags |= hasPay
+		}
+		c.send(append([]any{uint32(0x21e41c71), flags, cmd, cookie, offset, length}, data...)...)
+		return
 	}
-	return binary.BigEndian.Uint32(h[4:]), binary.BigEndian.Uint64(h[8:])
+	c.send(append([]any{uint32(0x25609513), flags, cmd, cookie, offset, uint32(length)}, data...)...)
 }
 
+// Kinds of replies: a reply without chunks is a none, as an extended one is.
+const (
+	kindNone      = 0
+	kindData      = 1
+	kindStatus    = 5
+	kindStatusExt = 6
+	kindError     = 1<<15 + 1
+)
+
+// answer is a reply.
+type answer struct {
+	kind   uint16
+	errno  uint32
+	cookie uint64
+	offset uint64 // of an extended one
+	data   []byte // without what comes before data
+	at     uint64 // of kindData
+	text   string // of kindError
+}
+
+// answer reads a reply. want is the data of a simple one without an error.
+func (c *client) answer(want int) (a answer) {
+	c.Helper()
+	n := 0
+	h := c.recv(16)
+	switch m := binary.BigEndian.Uint32(h); {
+	case m == 0x67446698 && c.style != extended:
+		a.errno, a.cookie = binary.BigEndian.Uint32(h[4:]), binary.BigEndian.Uint64(h[8:])
+		switch {
+		case a.errno != 0 && c.style == structured:
+			c.Fatalf("error %d without a chunk", a.errno)
+		case a.errno != 0:
+			a.kind = kindError
+		case want > 0 && c.style == structured:
+			c.Fatal("data without a chunk")
+		case want > 0:
+			a.kind, a.data = kindData, c.recv(want)
+		}
+		return a
+	case m == 0x668e33ef && c.style == structured:
+		n = int(binary.BigEndian.Uint32(c.recv(4)))
+	case m == 0x6e8a278c && c.style == extended:
+		rest := c.recv(16)
+		a.offset, n = binary.BigEndian.Uint64(rest), int(binary.BigEndian.Uint64(rest[8:]))
+	default:
+		c.Fatalf("reply has magic %#x in style %v", m, c.style)
+	}
+	a.kind, a.cookie = binary.BigEndian.Uint16(h[6:]), binary.BigEndian.Uint64(h[8:])
+	if f := binary.BigEndian.Uint16(h[4:]); f != 1 {
+		c.Fatalf("reply has flags %d, want the last chunk", f)
+	}
+	b := c.recv(n)
+	switch a.kind {
+	case kindNone:
+		if n != 0 {
+			c.Fatalf("%d bytes of nothing", n)
+		}
+	case kindData:
+		a.at, a.data = binary.BigEndian.Uint64(b), b[8:]
+	case kindError:
+		a.errno, a.text = binary.BigEndian.Uint32(b), string(b[6:])
+		if k := binary.BigEndian.Uint16(b[4:]); int(k) != len(a.text) || k == 0 || a.errno == 0 {
+			c.Fatalf("error %d with %d bytes of text, says the chunk: %q", a.errno, k, a.text)
+		}
+	default:
+		a.data = b
+	}
+	return a
+}
+
+// want reads a reply without data.
 func (c *client) want(errno uint32, cookie uint64) {
 	c.Helper()
-	if e, k := c.simple(); e != errno || k != cookie {
-		c.Fatalf("reply is error %d to cookie %#x, want %d to %#x", e, k, errno, cookie)
+	if a := c.answer(0); a.errno != errno || a.cookie != cookie || errno == 0 && a.kind != kindNone {
+		c.Fatalf("reply is error %d to cookie %#x, of kind %#x; want %d to %#x", a.errno, a.cookie, a.kind, errno, cookie)
 	}
 }
 
-// chunk reads a structured reply's chunk.
-func (c *client) chunk() (flags, kind uint16, cookie uint64, data []byte) {
+// wantData reads the reply to a read.
+func (c *client) wantData(n int, cookie uint64) []byte {
 	c.Helper()
-	h := c.recv(20)
-	if m := binary.BigEndian.Uint32(h); m != 0x668e33ef {
-		c.Fatalf("chunk has magic %#x", m)
+	a := c.answer(n)
+	if a.errno != 0 || a.cookie != cookie || a.kind != kindData || len(a.data) != n {
+		c.Fatalf("reply is error %d to cookie %#x, of kind %#x, %d bytes; want data for %#x", a.errno, a.cookie, a.kind, len(a.data), cookie)
 	}
-	return binary.BigEndian.Uint16(h[4:]), binary.BigEndian.Uint16(h[6:]),
-		binary.BigEndian.Uint64(h[8:]), c.recv(int(binary.BigEndian.Uint32(h[16:])))
+	return a.data
 }
 
 // eventually waits for a condition that only other goroutines can bring about.

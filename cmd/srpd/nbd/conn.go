@@ -30,15 +30,16 @@ import (
 // after run, when every slot is free again.
 type conn struct {
 	// Fixed after construction.
-	nc         net.Conn
-	raw        syscall.RawConn
-	exp        *export
-	backend    Backend
-	proc       *dispatch.Processor
-	mem        *memory
-	info       Info
-	structured bool
-	log        *slog.Logger
+	nc      net.Conn
+	raw     syscall.RawConn
+	secure  *secure // nil: the socket carries plain text
+	exp     *export
+	backend Backend
+	proc    *dispatch.Processor
+	mem     *memory
+	quota   *quota // of the client
+	terms   terms
+	log     *slog.Logger
 
 	reader
 
@@ -49,6 +50,9 @@ type conn struct {
 	waiting   atomic.Bool   // the reader is about to sleep on room; stale: one wake too many
 	dead      atomic.Bool   // the socket takes no more replies; stale: one more try
 	stopping  atomic.Bool   // the reader is to stop; it is also woken by a deadline
+	submitted atomic.Uint64 // requests, a batch at a time; stale: a little less
+	retired   atomic.Uint64 // of them, those whose replies are written; stale: a little less
+	told      atomic.Bool   // a flush was answered with the loss of writes
 	room      chan struct{} // capacity 1: slots have been freed
 	wake      chan struct{} // capacity 1: there is something for the writer
 	quit      chan struct{} // ends the writer
@@ -65,10 +69,10 @@ const (
 	writeHanded // busy, and the holder is now the writer goroutine
 )
 
-func newConn(nc net.Conn, raw syscall.RawConn, e *export, m *memory, told Info, structured bool, log *slog.Logger) *conn {
+func newConn(nc net.Conn, raw syscall.RawConn, sec *secure, e *export, m *memory, q *quota, t terms, log *slog.Logger) *conn {
 	c := &conn{
-		nc: nc, raw: raw, exp: e, backend: e.backend, proc: e.backend.Processor(), mem: m,
-		info: told, structured: structured, log: log,
+		nc: nc, raw: raw, secure: sec, exp: e, backend: e.backend, proc: e.backend.Processor(), mem: m,
+		quota: q, terms: t, log: log,
 		room: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		quit: make(chan struct{}), written: make(chan struct{}),
 	}
@@ -100,6 +104,9 @@ func (c *conn) run(ctx context.Context) error {
 	}
 	close(c.quit)
 	<-c.written
+	if c.secure != nil {
+		c.secure.end()
+	}
 	return errors.Join(err, c.ended())
 }
 

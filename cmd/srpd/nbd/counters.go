@@ -1,13 +1,18 @@
 package nbd
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"minisrp/scsi/disk"
+)
 
 // opKinds is the number of operations that are counted apart: disk.Op's values.
-const opKinds = 5
+const opKinds = disk.Ops
 
 // counters are an export's. They only grow, except Connections.
 type counters struct {
 	Reads, Writes, Flushes, Trims, Zeroes atomic.Uint64
+	Statuses, Caches                      atomic.Uint64
 	BytesRead, BytesWritten               atomic.Uint64
 
 	Errors      atomic.Uint64 // error replies
@@ -33,7 +38,7 @@ func (t *tally) note(s *slot) {
 
 // add adds a batch's tally and clears it.
 func (c *counters) add(t *tally) {
-	each := [opKinds]*atomic.Uint64{&c.Reads, &c.Writes, &c.Flushes, &c.Trims, &c.Zeroes}
+	each := [opKinds]*atomic.Uint64{&c.Reads, &c.Writes, &c.Flushes, &c.Trims, &c.Zeroes, &c.Statuses, &c.Caches}
 	for i, n := range t.ops {
 		if n > 0 {
 			each[i].Add(n)
@@ -63,6 +68,8 @@ type ExportStats struct {
 	Flushes      uint64 `json:"flushes"`
 	Trims        uint64 `json:"trims"`
 	Zeroes       uint64 `json:"zeroes"`
+	Statuses     uint64 `json:"statuses"`
+	Caches       uint64 `json:"caches"`
 	BytesRead    uint64 `json:"bytes_read"`
 	BytesWritten uint64 `json:"bytes_written"`
 	Errors       uint64 `json:"errors"`
@@ -85,6 +92,7 @@ type Stats struct {
 	Refused     uint64        `json:"refused"`    // at the limit of connections
 	Broken      uint64        `json:"broken"`     // negotiations that left the protocol
 	TimedOut    uint64        `json:"timed_out"`  // negotiations
+	Untrusted   uint64        `json:"untrusted"`  // TLS handshakes that failed
 	Memory      int64         `json:"memory"`     // registered bytes
 	MemoryMax   int64         `json:"memory_max"` // their limit
 }
@@ -96,6 +104,7 @@ func (e *export) stats() ExportStats {
 		Connections: c.Connections.Load(), Accepted: c.Accepted.Load(), Broken: c.Broken.Load(),
 		Reads: c.Reads.Load(), Writes: c.Writes.Load(), Flushes: c.Flushes.Load(),
 		Trims: c.Trims.Load(), Zeroes: c.Zeroes.Load(),
+		Statuses: c.Statuses.Load(), Caches: c.Caches.Load(),
 		BytesRead: c.BytesRead.Load(), BytesWritten: c.BytesWritten.Load(), Errors: c.Errors.Load(),
 		Replies: c.Replies.Load(), Batches: c.Batches.Load(), Wakes: c.Wakes.Load(),
 		Full: c.Full.Load(), Waits: c.Waits.Load(),

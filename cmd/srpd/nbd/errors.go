@@ -18,9 +18,19 @@ var (
 	// connection: raise it, or close connections.
 	ErrMemory = errors.New("memory limit reached")
 
+	// ErrClientMemory means that Config.ClientMemory does not leave room for one
+	// more connection of the client, or for what it asks for.
+	ErrClientMemory = errors.New("memory limit of the client reached")
+
 	// errAborted ends a negotiation that the client gave up in good order.
 	errAborted = errors.New("client ended the negotiation")
 )
+
+// handshakeError is why there is no TLS connection.
+type handshakeError struct{ err error }
+
+func (e *handshakeError) Error() string { return "TLS handshake: " + e.err.Error() }
+func (e *handshakeError) Unwrap() error { return e.err }
 
 // ProtocolError says where a client left the protocol. Its connection is closed;
 // nothing else is touched.
@@ -52,6 +62,10 @@ var (
 	resFlushArgs = result{eINVAL, "flush takes no offset and no length"}
 	resCommand   = result{eINVAL, "command was not negotiated"}
 	resMemory    = result{eNOMEM, "server memory limit reached"}
+	resPayload   = result{eINVAL, "write without a payload"}
+	resNoPayload = result{eINVAL, "command takes no payload"}
+	resContext   = result{eINVAL, "no metadata context was selected"}
+	resResize    = result{ePERM, "the disk has the size that its target gives"}
 )
 
 // translation is the one table from what a disk reports to what a client sees.
@@ -68,6 +82,7 @@ var translation = []struct {
 	{disk.ErrInvalid, result{eINVAL, "disk refused the request"}},
 	{disk.ErrClosed, result{eSHUTDOWN, "disk is being shut down"}},
 	// An unsupported flush is not to be taken for one that is not needed: it is an error like these.
+	{disk.ErrSlow, result{eNOTSUP, "zeroing is no faster than writing"}},
 	{disk.ErrUnsupported, result{eIO, "disk has a cache that cannot be flushed"}},
 	{disk.ErrLostWrites, result{eIO, "disk has lost acknowledged writes"}},
 	{disk.ErrMedium, result{eIO, "medium error"}},
@@ -87,12 +102,17 @@ var translation = []struct {
 	{unix.ESHUTDOWN, result{eSHUTDOWN, "disk is being shut down"}},
 }
 
+var resShrunk = result{eNOSPC, "disk has become smaller"}
+
 var resOther = result{eIO, "input/output error"}
 
-// translate looks an error of the disk up.
-func translate(err error) result {
+// translate looks an error of the disk up, which a command has met.
+func translate(err error, cmd uint16) result {
 	if err == nil {
 		return resOK
+	}
+	if (cmd == cmdWrite || cmd == cmdWriteZeroes) && errors.Is(err, disk.ErrRange) {
+		return resShrunk // a write beyond the end has an error of its own
 	}
 	for i := range translation {
 		if errors.Is(err, translation[i].err) {

@@ -79,31 +79,39 @@ func FuzzNegotiation(f *testing.F) {
 // FuzzVet: a request that is let through lies within the export, on its blocks, and
 // asks for nothing that was not offered.
 func FuzzVet(f *testing.F) {
-	f.Add(bytes.Repeat([]byte{0}, requestSize), uint64(1<<20), uint8(0xff))
-	f.Fuzz(func(t *testing.T, b []byte, size uint64, caps uint8) {
-		if len(b) < requestSize {
+	f.Add(bytes.Repeat([]byte{0}, extRequestSize), uint64(1<<20), uint8(0xff), uint8(1))
+	f.Add(bytes.Repeat([]byte{0}, extRequestSize), uint64(1<<20), uint8(0xff), uint8(2))
+	f.Fuzz(func(t *testing.T, b []byte, size uint64, caps, y uint8) {
+		if len(b) < extRequestSize {
 			return
 		}
-		r, _ := decodeRequest(b)
-		i := Info{
+		c := terms{style: style(y % 3), context: caps&32 != 0 && y%3 != 0, info: Info{
 			Size: size &^ 511, LogicalBlock: 512, ReadOnly: caps&1 != 0,
-			CanFUA: caps&2 != 0, CanUnmap: caps&4 != 0, CanWriteZeroes: caps&8 != 0,
-		}
-		if i.vet(r) != resOK {
+			CanFUA: caps&2 != 0, CanUnmap: caps&4 != 0, CanWriteZeroes: caps&8 != 0, CanCache: caps&16 != 0,
+		}}
+		i := c.info
+		r, _ := decodeRequest(b, c.style)
+		if c.vet(&r) != resOK {
 			return
 		}
-		end := r.offset + uint64(r.length)
+		end := r.offset + r.length
+		changes := r.cmd == cmdWrite || r.cmd == cmdTrim || r.cmd == cmdWriteZeroes
 		switch {
-		case int(r.cmd) >= len(opOf) || r.cmd == cmdDisc || r.cmd == 5:
+		case int(r.cmd) >= len(opOf) || r.cmd == cmdDisc:
 			t.Fatalf("command %d", r.cmd)
-		case end > i.Size || end < r.offset || (r.offset|uint64(r.length))%512 != 0:
+		case end > i.Size || end < r.offset || (r.offset|r.length)%512 != 0:
 			t.Fatalf("%+v in %+v", r, i)
-		case r.cmd != cmdFlush && r.length == 0, r.cmd == cmdFlush && (r.length|uint32(r.offset)) != 0:
+		case r.cmd != cmdFlush && r.length == 0, r.cmd == cmdFlush && r.length|r.offset != 0:
 			t.Fatalf("%+v", r)
-		case i.ReadOnly && r.cmd != cmdRead && r.cmd != cmdFlush:
+		case (r.cmd == cmdRead || r.cmd == cmdWrite) && r.length > MaxRequest && r.payload <= MaxRequest:
+			t.Fatalf("%+v", r)
+		case i.ReadOnly && changes:
 			t.Fatalf("%+v of a read-only disk", r)
-		case r.flags&cfFUA != 0 && !i.CanFUA, r.cmd == cmdTrim && !i.CanUnmap, r.cmd == cmdWriteZeroes && !i.CanWriteZeroes:
+		case r.flags&cfFUA != 0 && !i.CanFUA, r.cmd == cmdTrim && !i.CanUnmap, r.cmd == cmdWriteZeroes && !i.CanWriteZeroes,
+			r.cmd == cmdCache && !i.CanCache, r.cmd == cmdBlockStatus && !c.context:
 			t.Fatalf("%+v was not offered by %+v", r, i)
+		case (r.payload != 0) != (r.cmd == cmdWrite), r.cmd == cmdWrite && r.payload != r.length:
+			t.Fatalf("%+v with a payload of %d", r, r.payload)
 		}
 	})
 }

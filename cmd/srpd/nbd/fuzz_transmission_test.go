@@ -24,7 +24,7 @@ func FuzzTransmission(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		k := s.dial(t)
 		defer k.Close()
-		k.enter("", true)
+		k.enter("", structured)
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)

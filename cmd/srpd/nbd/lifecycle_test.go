@@ -25,7 +25,7 @@ func TestClientVanishes(t *testing.T) {
 		s := serve(t, nbd.Config{ConnMemory: 2 * mib, MemoryLimit: 2 * mib}, nbd.Export{Backend: d})
 		d.Hold()
 		k := s.dial(t)
-		k.enter("", false)
+		k.enter("", simple)
 		for i := range 20 {
 			k.request(0, write, uint64(i), uint64(i)*4096, 4096, pattern(4096, 7))
 			k.request(0, read, uint64(i), uint64(i)*4096, 4096)
@@ -59,19 +59,18 @@ func TestClientSendsBeforeItReceives(t *testing.T) {
 		d := ram(t, nbdtest.Disk(4*mib), opts...)
 		s := serve(t, nbd.Config{ConnMemory: 2 * mib}, nbd.Export{Backend: d})
 		k := s.dial(t)
-		k.enter("", false)
+		k.enter("", simple)
 		const n = 200 // as much as the socket holds while the reader waits
 		for i := range n {
 			k.request(0, read, uint64(i), uint64(i%8)*(64<<10), 64<<10)
 		}
 		seen := map[uint64]bool{}
 		for range n {
-			e, cookie := k.simple()
-			if e != 0 || seen[cookie] {
-				t.Fatalf("error %d, cookie %d seen %v", e, cookie, seen[cookie])
+			a := k.answer(64 << 10)
+			if a.errno != 0 || seen[a.cookie] {
+				t.Fatalf("error %d, cookie %d seen %v", a.errno, a.cookie, seen[a.cookie])
 			}
-			seen[cookie] = true
-			k.recv(64 << 10)
+			seen[a.cookie] = true
 		}
 		if x := s.Stats().Exports[0]; x.Full == 0 || x.Waits == 0 {
 			t.Errorf("the socket was never full, or the reader never waited: %+v", x)
@@ -84,7 +83,7 @@ func TestMoreThanSlots(t *testing.T) {
 	d := ram(t, nbdtest.Disk(mib))
 	s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
 	k := s.dial(t)
-	k.enter("", false)
+	k.enter("", simple)
 	d.Hold()
 	const n = 190 // the socket holds the rest
 	for i := range n {
@@ -93,8 +92,8 @@ func TestMoreThanSlots(t *testing.T) {
 	eventually(t, "the slots are full", func() bool { return d.Held() == 128 })
 	d.Release()
 	for range n {
-		if e, _ := k.simple(); e != 0 {
-			t.Fatalf("error %d", e)
+		if a := k.answer(0); a.errno != 0 {
+			t.Fatalf("error %d", a.errno)
 		}
 	}
 }
@@ -104,14 +103,13 @@ func TestFlushCoversAllConnections(t *testing.T) {
 	d := ram(t, nbdtest.Disk(mib), nbdtest.Cached())
 	s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
 	a, b := s.dial(t), s.dial(t)
-	a.enter("", false)
-	b.enter("", false)
+	a.enter("", simple)
+	b.enter("", simple)
 	p := pattern(4096, 3)
 	a.request(0, write, 1, 8192, 4096, p)
 	a.want(0, 1)
 	b.request(0, read, 2, 8192, 4096)
-	b.want(0, 2)
-	if !bytes.Equal(b.recv(4096), p) {
+	if !bytes.Equal(b.wantData(4096, 2), p) {
 		t.Error("the other connection does not see what was written")
 	}
 	if bytes.Equal(d.Durable()[8192:][:4096], p) {
@@ -130,7 +128,7 @@ func TestDisconnectFinishes(t *testing.T) {
 		d := ram(t, nbdtest.Disk(mib), opts...)
 		s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
 		k := s.dial(t)
-		k.enter("", false)
+		k.enter("", simple)
 		d.Hold()
 		k.request(0, flush, 1, 0, 0)
 		k.request(0, disc, 2, 0, 0)
@@ -147,7 +145,7 @@ func TestShutdownFinishes(t *testing.T) {
 		d := ram(t, nbdtest.Disk(mib), append(opts, nbdtest.Cached())...)
 		s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
 		k := s.dial(t)
-		k.enter("", false)
+		k.enter("", simple)
 		negotiating := s.dial(t)
 		negotiating.greet(3)
 		d.Hold()
@@ -178,7 +176,7 @@ func TestShutdownOfStuckClient(t *testing.T) {
 	d := ram(t, nbdtest.Disk(8*mib))
 	s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
 	k := s.dial(t)
-	k.enter("", false)
+	k.enter("", simple)
 	for i := range 4 {
 		k.request(0, read, uint64(i), 0, mib)
 	}
@@ -195,8 +193,8 @@ func TestRemove(t *testing.T) {
 	a, b := ram(t, nbdtest.Disk(mib)), ram(t, nbdtest.Disk(mib))
 	s := serve(t, nbd.Config{}, nbd.Export{Name: "a", Backend: a}, nbd.Export{Name: "b", Backend: b})
 	ka, kb := s.dial(t), s.dial(t)
-	ka.enter("a", false)
-	kb.enter("b", false)
+	ka.enter("a", simple)
+	kb.enter("b", simple)
 	if err := s.Remove(context.Background(), "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -268,11 +266,10 @@ func TestTCP(t *testing.T) {
 	}
 	defer nc.Close()
 	_ = nc.SetDeadline(time.Now().Add(limit))
-	k := &client{t, nc}
-	k.enter("x", false)
+	k := &client{TB: t, Conn: nc}
+	k.enter("x", simple)
 	k.request(0, read, 1, 0, 256<<10)
-	k.want(0, 1)
-	k.recv(256 << 10)
+	k.wantData(256<<10, 1)
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}

@@ -24,6 +24,22 @@ const (
 	// of a negotiation is short; a client that is silent holds a goroutine.
 	DefaultNegotiateTimeout = 30 * time.Second
 
+	// DefaultKeepAlive is the time without a word from a TCP client after which the
+	// kernel asks whether it is there; after another such time without an answer, or
+	// twice that with replies that it does not take, the connection fails. Clients
+	// that are cut off hold memory until then.
+	DefaultKeepAlive = 60 * time.Second
+
+	// keepAliveProbes is how often the kernel asks.
+	keepAliveProbes = 6
+
+	// idleTicks is how often in the time of Config.IdleTimeout it is looked for idle
+	// connections: one is ended up to an eighth late.
+	idleTicks = 8
+
+	// suppressTime is the time in which a repeated log record is only counted.
+	suppressTime = 10 * time.Second
+
 	// acceptPause is the time between tries to accept when descriptors or memory
 	// have run out.
 	acceptPause = 100 * time.Millisecond
@@ -60,6 +76,29 @@ const (
 
 	// maxOptions is the number of options in one negotiation.
 	maxOptions = 1024
+
+	// statusExtents is the most that one reply to BLOCK_STATUS tells, and
+	// statusBuffers the number of them in flight on a connection. 4 KiB and 8 KiB
+	// of memory a reply, taken when the first is asked for. Clients ask on from
+	// where the answer ended.
+	statusExtents = 256
+	statusBuffers = 4
+
+	// wireBuffer is each of the three buffers of a TLS connection, in bytes: more
+	// than the largest record, 16 KiB and some, and what a system call moves.
+	wireBuffer = 128 << 10
+
+	// sealSize is the plain text of a full TLS record, in bytes, and sealMany the
+	// most of them that are encrypted at a time.
+	sealSize = 16 << 10
+	sealMany = 4
+
+	// secureMemory is what a TLS connection has beside a plain one, in bytes. It
+	// counts towards the memory limits.
+	secureMemory = 3*wireBuffer + 4*sealSize
+
+	// partingTime bounds the wait for a client to take the end of TLS.
+	partingTime = time.Second
 
 	// maxText is the longest text in an error chunk, in bytes.
 	maxText = 48

@@ -9,4 +9,6 @@ const (
 	keyAddress = "address"
 	keyLimit   = "limit"
 	keyCount   = "count"
+	keyReason  = "reason"
+	keySize    = "size"
 )

@@ -28,6 +28,15 @@ type memory struct {
 	used        bool // the large block is taken
 }
 
+// size returns the bytes that it takes.
+func (m *memory) size() int64 {
+	n := int64(m.main.arena.Size())
+	if m.large.arena != nil {
+		n += int64(m.large.arena.Size())
+	}
+	return n
+}
+
 // budget bounds the memory of all pools together.
 type budget struct {
 	mu    sync.Mutex
@@ -96,13 +105,25 @@ func (p *pool) put(m *memory) {
 	p.idle = append(p.idle, m)
 }
 
-// grow gives m its large block.
-func (p *pool) grow(ctx context.Context, m *memory) error {
-	b, err := p.newBlock(ctx, MaxRequest)
-	if err == nil {
-		m.large = b
+// grow gives m its large block, at a client's expense.
+func (p *pool) grow(ctx context.Context, m *memory, q *quota) error {
+	if !q.take(MaxRequest) {
+		return ErrClientMemory
 	}
-	return err
+	b, err := p.newBlock(ctx, MaxRequest)
+	if err != nil {
+		q.put(MaxRequest)
+		return err
+	}
+	m.large = b
+	return nil
+}
+
+// shrink takes m's large block away.
+func (p *pool) shrink(ctx context.Context, m *memory) error {
+	b := m.large
+	m.large = block{}
+	return p.freeBlock(ctx, b)
 }
 
 func (p *pool) newBlock(ctx context.Context, size int) (block, error) {

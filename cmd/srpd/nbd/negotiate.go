@@ -3,13 +3,15 @@ package nbd
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 )
 
 // negotiation is the handshake up to transmission: the fixed newstyle one.
 //
 //	greeting → client flags → option … option → transmission | closed
-//	                            │ INFO, LIST, STRUCTURED_REPLY, META_CONTEXT, STARTTLS, unknown: stay
+//	                            │ INFO, LIST, STRUCTURED_REPLY, EXTENDED_HEADERS, META_CONTEXT, unknown: stay
+//	                            │ STARTTLS:         all over again, over TLS
 //	                            │ GO, EXPORT_NAME:  transmission
 //	                            │ ABORT:            closed in good order
 //	                            └ broken framing, EXPORT_NAME of no export: closed
@@ -25,10 +27,16 @@ type negotiation struct {
 	// told when there are none.
 	attach func(e *export) error
 
-	noZeroes   bool
-	fixed      bool
-	structured bool
-	told       Info // what the client was told last
+	tls     TLSMode
+	secured bool // TLS has been started
+	// startTLS returns what to go on over. It is not called with TLSOff.
+	startTLS func() (io.ReadWriter, error)
+
+	noZeroes bool
+	fixed    bool
+	style    style
+	told     Info    // what the client was told last
+	context  *export // contextName was selected for it
 
 	in  [maxOption]byte
 	out []byte // replies of one option
@@ -42,6 +50,11 @@ type catalog interface {
 	exports() []*export
 	// closing reports whether new clients are no longer wanted.
 	closing() bool
+}
+
+// terms returns what was agreed on about an export.
+func (n *negotiation) terms(e *export) terms {
+	return terms{info: n.told, style: n.style, context: n.context == e && n.style != styleSimple}
 }
 
 // run negotiates and returns the export that the client chose. The error is
@@ -108,13 +121,21 @@ func (n *negotiation) option() (*export, error) {
 		return nil, &ProtocolError{"option too long", uint64(size)}
 	case !n.fixed && opt != optExportName:
 		return nil, &ProtocolError{"option needs the fixed newstyle flag", uint64(opt)}
+	case opt == optExportName && n.needsTLS(opt):
+		return nil, &ProtocolError{"EXPORT_NAME without TLS, which is required", uint64(size)}
+	case opt == optExportName && n.style == styleExtended:
+		return nil, &ProtocolError{"EXPORT_NAME with extended headers", uint64(size)}
 	case opt == optExportName && size > maxName:
 		return nil, &ProtocolError{"export name too long", uint64(size)}
 	case size > maxOption:
 		if err := n.skip(int(size)); err != nil {
 			return nil, err
 		}
-		n.fail(opt, repErrTooBig, "option is too long")
+		if n.needsTLS(opt) {
+			n.fail(opt, repErrTLS, "TLS is required: start it first")
+		} else {
+			n.fail(opt, repErrTooBig, "option is too long")
+		}
 		return nil, n.send()
 	}
 	data, err := n.read(int(size))
@@ -123,6 +144,10 @@ func (n *negotiation) option() (*export, error) {
 	}
 	if opt == optExportName {
 		return n.exportName(data)
+	}
+	if n.needsTLS(opt) {
+		n.fail(opt, repErrTLS, "TLS is required: start it first")
+		return nil, n.send()
 	}
 	var chosen *export
 	var end error
@@ -143,16 +168,15 @@ func (n *negotiation) option() (*export, error) {
 			}
 		}
 	case optStructuredReply:
-		if size != 0 {
-			n.fail(opt, repErrInvalid, "option takes no data")
-		} else {
-			n.structured = true
-			n.reply(opt, repAck, nil)
-		}
+		n.setStyle(opt, data, styleStructured)
+	case optExtendedHeaders:
+		n.setStyle(opt, data, styleExtended)
 	case optListMetaContext, optSetMetaContext:
 		n.metaContext(opt, data)
 	case optStartTLS:
-		n.fail(opt, repErrUnsup, "this server has no TLS: use a unix socket or a tunnel")
+		if n.mayStartTLS(data) {
+			return nil, n.upgrade()
+		}
 	default:
 		n.fail(opt, repErrUnsup, "option is not known")
 	}
@@ -244,10 +268,15 @@ func (n *negotiation) info(opt uint32, data []byte) *export {
 		return nil
 	}
 	i := e.info()
+	if err := i.check(); err != nil { // it has changed since it was added
+		n.fail(opt, repErrPolicy, err.Error())
+		return nil
+	}
 	n.told = i
 	d := binary.BigEndian.AppendUint16(nil, infoExport)
 	d = binary.BigEndian.AppendUint64(d, i.Size)
-	n.reply(opt, repInfo, binary.BigEndian.AppendUint16(d, i.flags(n.structured)))
+	t := n.terms(e)
+	n.reply(opt, repInfo, binary.BigEndian.AppendUint16(d, t.flags()))
 
 	// Block sizes are told in any case: requests that break them are refused.
 	d = binary.BigEndian.AppendUint16(nil, infoBlockSize)
@@ -270,43 +299,22 @@ func (n *negotiation) info(opt uint32, data []byte) *export {
 	return e
 }
 
-// metaContext answers that no context is known.
-func (n *negotiation) metaContext(opt uint32, data []byte) {
-	name, rest, ok := parseString(data)
-	if !ok || len(rest) < 4 {
-		n.fail(opt, repErrInvalid, "lengths within the option do not agree")
-		return
-	}
-	queries := binary.BigEndian.Uint32(rest)
-	rest = rest[4:]
-	for ; ok && queries > 0; queries-- {
-		_, rest, ok = parseString(rest)
-	}
-	switch {
-	case !ok || len(rest) != 0:
-		n.fail(opt, repErrInvalid, "lengths within the option do not agree")
-	case opt == optSetMetaContext && !n.structured:
-		n.fail(opt, repErrInvalid, "metadata contexts need structured replies")
-	case n.catalog.lookup(name) == nil:
-		n.fail(opt, repErrUnknown, "no export has this name")
-	default:
-		n.reply(opt, repAck, nil)
-	}
-}
-
 // exportName answers the oldest option: there is no reply that says no.
 func (n *negotiation) exportName(name []byte) (*export, error) {
 	e := n.catalog.lookup(string(name))
 	if e == nil {
 		return nil, &ProtocolError{"EXPORT_NAME of no export: " + printable(name), uint64(len(name))}
 	}
+	if err := e.info().check(); err != nil {
+		return nil, fmt.Errorf("export %q: %w", e.name, err)
+	}
 	if err := n.attach(e); err != nil {
 		return nil, err
 	}
-	i := e.info()
-	n.told = i
-	n.out = binary.BigEndian.AppendUint64(n.out, i.Size)
-	n.out = binary.BigEndian.AppendUint16(n.out, i.flags(n.structured))
+	n.told = e.info()
+	t := n.terms(e)
+	n.out = binary.BigEndian.AppendUint64(n.out, n.told.Size)
+	n.out = binary.BigEndian.AppendUint16(n.out, t.flags())
 	if !n.noZeroes {
 		n.out = append(n.out, make([]byte, 124)...)
 	}

@@ -20,25 +20,27 @@ const mib = 1 << 20
 func TestTransmissionFlags(t *testing.T) {
 	const base = 1<<0 | 1<<2 | 1<<8 // HAS_FLAGS, SEND_FLUSH, CAN_MULTI_CONN
 	for _, c := range []struct {
-		name       string
-		info       nbd.Info
-		readOnly   bool
-		structured bool
-		want       uint16
+		name     string
+		info     nbd.Info
+		readOnly bool
+		style    style
+		want     uint16
 	}{
-		{"bare", nbd.Info{}, false, false, base},
-		{"structured", nbd.Info{}, false, true, base | 1<<7},
-		{"fua", nbd.Info{CanFUA: true}, false, false, base | 1<<3},
-		{"trim", nbd.Info{CanUnmap: true}, false, false, base | 1<<5},
-		{"zeroes", nbd.Info{CanWriteZeroes: true}, false, false, base | 1<<6},
-		{"rotational", nbd.Info{Rotational: true}, false, false, base | 1<<4},
-		{"read-only disk", nbd.Info{ReadOnly: true, CanFUA: true, CanUnmap: true, CanWriteZeroes: true}, false, false, base | 1<<1},
-		{"read-only export", nbd.Info{CanFUA: true, CanUnmap: true}, true, true, base | 1<<1 | 1<<7},
+		{"bare", nbd.Info{}, false, simple, base},
+		{"structured", nbd.Info{}, false, structured, base | 1<<7},
+		{"extended", nbd.Info{}, false, extended, base | 1<<7},
+		{"fua", nbd.Info{CanFUA: true}, false, simple, base | 1<<3},
+		{"trim", nbd.Info{CanUnmap: true}, false, simple, base | 1<<5},
+		{"zeroes, fast or not at all", nbd.Info{CanWriteZeroes: true}, false, simple, base | 1<<6 | 1<<11},
+		{"cache", nbd.Info{CanCache: true}, false, simple, base | 1<<10},
+		{"rotational", nbd.Info{Rotational: true}, false, simple, base | 1<<4},
+		{"read-only disk", nbd.Info{ReadOnly: true, CanFUA: true, CanUnmap: true, CanWriteZeroes: true}, false, simple, base | 1<<1},
+		{"read-only export", nbd.Info{CanFUA: true, CanUnmap: true}, true, structured, base | 1<<1 | 1<<7},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.info.Size, c.info.LogicalBlock = mib, 512
 			s := serve(t, nbd.Config{}, nbd.Export{Name: "x", Backend: ram(t, c.info), ReadOnly: c.readOnly})
-			size, flags := s.dial(t).enter("x", c.structured)
+			size, flags := s.dial(t).enter("x", c.style)
 			if size != mib || flags != c.want {
 				t.Errorf("size %d, flags %#x; want %d, %#x", size, flags, mib, c.want)
 			}
@@ -125,7 +127,7 @@ func TestInfo(t *testing.T) {
 // The empty name is the only export, when there is one.
 func TestDefaultExport(t *testing.T) {
 	one := serve(t, nbd.Config{}, nbd.Export{Name: "only", Backend: ram(t, nbdtest.Disk(mib))})
-	if size, _ := one.dial(t).enter("", false); size != mib {
+	if size, _ := one.dial(t).enter("", simple); size != mib {
 		t.Errorf("size is %d", size)
 	}
 	two := serve(t, nbd.Config{},
@@ -141,7 +143,7 @@ func TestOptionErrors(t *testing.T) {
 	s := serve(t, nbd.Config{}, nbd.Export{Name: "x", Backend: ram(t, nbdtest.Disk(mib))})
 	k := s.dial(t)
 	k.greet(3)
-	const unsup, invalid, unknown, tooBig = 1<<31 + 1, 1<<31 + 3, 1<<31 + 6, 1<<31 + 9
+	const unsup, invalid, unknown, tooBig, extHeader = 1<<31 + 1, 1<<31 + 3, 1<<31 + 6, 1<<31 + 9, 1<<31 + 10
 	for _, c := range []struct {
 		name string
 		opt  uint32
@@ -149,7 +151,7 @@ func TestOptionErrors(t *testing.T) {
 		want uint32
 	}{
 		{"STARTTLS", 5, nil, unsup},
-		{"extended headers", 11, nil, unsup},
+		{"extended headers with data", 11, []any{"x"}, invalid},
 		{"unknown option", 4711, []any{"data"}, unsup},
 		{"list with data", 3, []any{"x"}, invalid},
 		{"structured reply with data", 8, []any{"x"}, invalid},
@@ -164,9 +166,13 @@ func TestOptionErrors(t *testing.T) {
 		{"long option", 7, []any{strings.Repeat("x", 20000)}, tooBig},
 		{"list contexts, broken", 9, []any{uint32(1), "x", uint32(1), uint32(9), "base:"}, invalid},
 		{"list contexts of no export", 9, []any{uint32(1), "y", uint32(0)}, unknown},
-		{"list contexts", 9, []any{uint32(1), "x", uint32(1), uint32(5), "base:"}, 1},
+		{"list other contexts", 9, []any{uint32(1), "x", uint32(1), uint32(5), "qemu:"}, 1},
 		{"structured replies", 8, nil, 1},
-		{"set contexts", 10, []any{uint32(1), "x", uint32(1), uint32(15), "base:allocation"}, 1},
+		{"set contexts of no export", 10, []any{uint32(1), "y", uint32(0)}, unknown},
+		{"set contexts", 10, []any{uint32(1), "x", uint32(0)}, 1},
+		{"extended headers", 11, nil, 1},
+		{"structured replies after extended headers", 8, nil, extHeader},
+		{"extended headers again", 11, nil, 1},
 	} {
 		k.option(c.opt, c.data...)
 		if got, text := k.reply(c.opt); got != c.want {
@@ -215,7 +221,7 @@ func TestLimits(t *testing.T) {
 	d := ram(t, nbdtest.Disk(mib))
 	s := serve(t, nbd.Config{ConnMemory: 2 * mib, MemoryLimit: 3 * mib, MaxConns: 2}, nbd.Export{Name: "x", Backend: d})
 	first := s.dial(t)
-	first.enter("x", false)
+	first.enter("x", simple)
 	second := s.dial(t)
 	second.greet(3)
 	second.option(7, uint32(1), "x", uint16(0))

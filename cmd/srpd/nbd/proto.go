@@ -1,7 +1,5 @@
 package nbd
 
-import "encoding/binary"
-
 // Numbers of the protocol, by the names that its document gives them.
 const (
 	magicInit       = 0x4e42444d41474943 // "NBDMAGIC"
@@ -10,6 +8,8 @@ const (
 	magicRequest    = 0x25609513
 	magicSimple     = 0x67446698
 	magicStructured = 0x668e33ef
+	magicExtRequest = 0x21e41c71
+	magicExtended   = 0x6e8a278c
 )
 
 // Handshake flags, both directions.
@@ -29,20 +29,24 @@ const (
 	optStructuredReply = 8
 	optListMetaContext = 9
 	optSetMetaContext  = 10
+	optExtendedHeaders = 11
 )
 
 // Replies to options.
 const (
-	repAck    = 1
-	repServer = 2
-	repInfo   = 3
+	repAck         = 1
+	repServer      = 2
+	repInfo        = 3
+	repMetaContext = 4
 
-	repErrUnsup    = 1<<31 + 1
-	repErrPolicy   = 1<<31 + 2
-	repErrInvalid  = 1<<31 + 3
-	repErrUnknown  = 1<<31 + 6
-	repErrShutdown = 1<<31 + 7
-	repErrTooBig   = 1<<31 + 9
+	repErrUnsup     = 1<<31 + 1
+	repErrPolicy    = 1<<31 + 2
+	repErrInvalid   = 1<<31 + 3
+	repErrTLS       = 1<<31 + 5
+	repErrUnknown   = 1<<31 + 6
+	repErrShutdown  = 1<<31 + 7
+	repErrTooBig    = 1<<31 + 9
+	repErrExtHeader = 1<<31 + 10
 )
 
 // Information types of NBD_OPT_INFO and NBD_OPT_GO.
@@ -64,6 +68,8 @@ const (
 	tfWriteZeroes  = 1 << 6
 	tfDF           = 1 << 7
 	tfCanMultiConn = 1 << 8
+	tfCache        = 1 << 10
+	tfFastZero     = 1 << 11
 )
 
 // Commands.
@@ -73,21 +79,39 @@ const (
 	cmdDisc        = 2
 	cmdFlush       = 3
 	cmdTrim        = 4
+	cmdCache       = 5
 	cmdWriteZeroes = 6
+	cmdBlockStatus = 7
+	cmdResize      = 8
 )
 
 // Command flags.
 const (
-	cfFUA    = 1 << 0
-	cfNoHole = 1 << 1
-	cfDF     = 1 << 2
+	cfFUA        = 1 << 0
+	cfNoHole     = 1 << 1
+	cfDF         = 1 << 2
+	cfReqOne     = 1 << 3
+	cfFastZero   = 1 << 4
+	cfPayloadLen = 1 << 5 // with extended headers only
 )
 
-// Structured reply chunks.
+// Chunks of structured and extended replies.
 const (
-	chunkFlagDone   = 1 << 0
-	chunkOffsetData = 1
-	chunkError      = 1<<15 + 1
+	chunkFlagDone    = 1 << 0
+	chunkNone        = 0
+	chunkOffsetData  = 1
+	chunkStatus      = 5
+	chunkStatusExt   = 6
+	chunkError       = 1<<15 + 1
+	contextID        = 1 // of contextName, in chunkStatus and chunkStatusExt
+	contextName      = "base:allocation"
+	contextNamespace = "base:"
+)
+
+// States of base:allocation.
+const (
+	stateHole = 1 << 0
+	stateZero = 1 << 1
 )
 
 // errno is an error number as it stands on the wire.
@@ -108,67 +132,27 @@ const (
 // Sizes on the wire.
 const (
 	requestSize    = 28
+	extRequestSize = 32
 	simpleSize     = 16
 	structuredSize = 20 // the chunk header
-	offsetDataSize = structuredSize + 8
-	errorChunkSize = structuredSize + 6 // followed by the text
+	extendedSize   = 32 // likewise
 	optHeaderSize  = 16
 	optReplySize   = 20
 )
 
-// request is a request header.
-type request struct {
-	flags  uint16
-	cmd    uint16
-	cookie uint64
-	offset uint64
-	length uint32
-}
+// style is the form of requests and replies that was negotiated.
+type style uint8
 
-// decodeRequest decodes the header at the start of b, which holds requestSize
-// bytes or more. It reports false when the magic number is wrong.
-func decodeRequest(b []byte) (r request, ok bool) {
-	b = b[:requestSize]
-	r = request{
-		flags:  binary.BigEndian.Uint16(b[4:]),
-		cmd:    binary.BigEndian.Uint16(b[6:]),
-		cookie: binary.BigEndian.Uint64(b[8:]),
-		offset: binary.BigEndian.Uint64(b[16:]),
-		length: binary.BigEndian.Uint32(b[24:]),
+const (
+	styleSimple     style = iota
+	styleStructured       // replies in chunks
+	styleExtended         // and lengths of 64 bits in both
+)
+
+// requestSize returns the size of a request header.
+func (y style) requestSize() int {
+	if y == styleExtended {
+		return extRequestSize
 	}
-	return r, binary.BigEndian.Uint32(b) == magicRequest
-}
-
-// putSimple encodes a simple reply header.
-func putSimple(b []byte, e errno, cookie uint64) int {
-	b = b[:simpleSize]
-	binary.BigEndian.PutUint32(b, magicSimple)
-	binary.BigEndian.PutUint32(b[4:], uint32(e))
-	binary.BigEndian.PutUint64(b[8:], cookie)
-	return simpleSize
-}
-
-func putChunk(b []byte, flags, kind uint16, cookie uint64, length uint32) {
-	b = b[:structuredSize]
-	binary.BigEndian.PutUint32(b, magicStructured)
-	binary.BigEndian.PutUint16(b[4:], flags)
-	binary.BigEndian.PutUint16(b[6:], kind)
-	binary.BigEndian.PutUint64(b[8:], cookie)
-	binary.BigEndian.PutUint32(b[16:], length)
-}
-
-// putOffsetData encodes the head of the one chunk that answers a read; length
-// bytes of data follow it.
-func putOffsetData(b []byte, cookie, offset uint64, length uint32) int {
-	putChunk(b, chunkFlagDone, chunkOffsetData, cookie, 8+length)
-	binary.BigEndian.PutUint64(b[structuredSize:], offset)
-	return offsetDataSize
-}
-
-// putErrorChunk encodes an error chunk with its text.
-func putErrorChunk(b []byte, e errno, cookie uint64, text string) int {
-	putChunk(b, chunkFlagDone, chunkError, cookie, uint32(6+len(text)))
-	binary.BigEndian.PutUint32(b[structuredSize:], uint32(e))
-	binary.BigEndian.PutUint16(b[structuredSize+4:], uint16(len(text)))
-	return errorChunkSize + copy(b[errorChunkSize:], text)
+	return requestSize
 }

@@ -11,29 +11,46 @@ import (
 	"sync"
 	"time"
 
-	"minisrp/scsi/disk"
-	"minisrp/verbs/dispatch"
+	"minisrp/verbs/arena"
 )
 
 // Config sets a server up. The zero value of a field means its default.
 type Config struct {
 	Log *slog.Logger // default: slog.Default
 
-	ConnMemory       int           // bytes, DefaultConnMemory
-	MemoryLimit      int64         // bytes, DefaultMemoryLimit
-	MaxConns         int           // DefaultMaxConns
+	TLS          TLSMode
+	Certificates *Certificates // needed unless TLS is TLSOff
+
+	// A client, in the limits on one, is a user of a unix socket, or an address.
+	ConnMemory     int   // bytes of a connection, DefaultConnMemory
+	ClientMemory   int64 // bytes of a client; default: MemoryLimit
+	MemoryLimit    int64 // bytes, DefaultMemoryLimit
+	MaxClientConns int   // connections of a client; default: MaxConns
+	MaxConns       int   // DefaultMaxConns
+
 	NegotiateTimeout time.Duration // DefaultNegotiateTimeout
+	// IdleTimeout ends a connection without a request for so long. 0 means never:
+	// a disk that is mounted may well be idle for days.
+	IdleTimeout time.Duration
+	KeepAlive   time.Duration // of TCP; default DefaultKeepAlive; below 0: none
 }
 
 func (c *Config) setDefaults() error {
 	c.Log = cmp.Or(c.Log, slog.Default())
 	c.ConnMemory = cmp.Or(c.ConnMemory, DefaultConnMemory)
 	c.MemoryLimit = cmp.Or(c.MemoryLimit, DefaultMemoryLimit)
+	c.ClientMemory = cmp.Or(c.ClientMemory, c.MemoryLimit)
 	c.MaxConns = cmp.Or(c.MaxConns, DefaultMaxConns)
+	c.MaxClientConns = cmp.Or(c.MaxClientConns, c.MaxConns)
+	c.KeepAlive = cmp.Or(c.KeepAlive, DefaultKeepAlive)
 	c.NegotiateTimeout = cmp.Or(c.NegotiateTimeout, DefaultNegotiateTimeout)
 	const least = ringSize + slabFrom
+	c.ConnMemory = (c.ConnMemory + arena.PageSize - 1) &^ (arena.PageSize - 1) // as it will be counted
 	if c.ConnMemory < least || c.ConnMemory > 1<<30 {
 		return fmt.Errorf("connection memory of %d bytes: want %d to %d", c.ConnMemory, least, 1<<30)
+	}
+	if c.TLS != TLSOff && c.Certificates == nil {
+		return fmt.Errorf("TLS is %v, and there are no certificates", c.TLS)
 	}
 	return nil
 }
@@ -43,24 +60,31 @@ func (c *Config) setDefaults() error {
 // Ownership: made by NewServer; Serve is called once for each listener, each on a
 // goroutine of the caller; Shutdown ends them all. Every connection has a
 // goroutine that Serve starts and Shutdown awaits.
+//
+// LOCK ORDER: mu before quotas.mu.
 type Server struct {
 	// Fixed after construction.
 	cfg  Config
 	done chan struct{} // closed by Shutdown
 
 	budget budget
+	quotas quotas
+	full   suppressor // of log records about clients that are too many
 
-	mu       sync.Mutex // guards what follows
-	byName   map[string]*export
-	conns    map[*session]struct{}
-	serving  map[net.Listener]struct{}
-	closed   bool
-	accepted uint64
-	refused  uint64
-	broken   uint64
-	timedOut uint64
+	mu        sync.Mutex // guards what follows
+	backings  map[Backend]*backing
+	byName    map[string]*export
+	conns     map[*session]struct{}
+	serving   map[net.Listener]struct{}
+	closed    bool
+	accepted  uint64
+	refused   uint64
+	broken    uint64
+	timedOut  uint64
+	untrusted uint64
+	watching  bool // watchIdle runs
 
-	wg sync.WaitGroup // connections
+	wg sync.WaitGroup // connections and watchIdle
 }
 
 // export is a name and what stands behind it.
@@ -70,7 +94,9 @@ type export struct {
 	// Fixed after construction.
 	name, description string
 	readOnly          bool
+	access            Access
 	backend           Backend
+	backing           *backing
 	pool              *pool
 
 	counters counters
@@ -92,11 +118,13 @@ func NewServer(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg:     cfg,
-		byName:  make(map[string]*export),
-		conns:   make(map[*session]struct{}),
-		serving: make(map[net.Listener]struct{}),
-		done:    make(chan struct{}),
+		cfg:      cfg,
+		byName:   make(map[string]*export),
+		backings: make(map[Backend]*backing),
+		conns:    make(map[*session]struct{}),
+		serving:  make(map[net.Listener]struct{}),
+		done:     make(chan struct{}),
+		quotas:   quotas{maxConns: cfg.MaxClientConns, maxMemory: cfg.ClientMemory, of: make(map[string]*quota)},
 	}
 	s.budget.limit = cfg.MemoryLimit
 	return s, nil
@@ -107,6 +135,7 @@ type Export struct {
 	Name        string // up to 4096 bytes of UTF-8; clients ask for it
 	Description string // up to 4096 bytes, for people
 	ReadOnly    bool   // also if the disk could be written
+	Access      Access // who may use it
 	Backend     Backend
 }
 
@@ -128,8 +157,14 @@ func (s *Server) Add(x Export) error {
 	if s.byName[x.Name] != nil {
 		return fmt.Errorf("export %q: there is one of this name already", x.Name)
 	}
+	b := s.backings[x.Backend]
+	if b == nil {
+		b = &backing{backend: x.Backend}
+		s.backings[x.Backend] = b
+	}
+	b.exports++
 	s.byName[x.Name] = &export{
-		name: x.Name, description: x.Description, readOnly: x.ReadOnly, backend: x.Backend,
+		name: x.Name, description: x.Description, readOnly: x.ReadOnly, access: x.Access, backend: x.Backend, backing: b,
 		pool: &pool{backend: x.Backend, budget: &s.budget, size: s.cfg.ConnMemory},
 	}
 	return nil
@@ -155,6 +190,9 @@ func (s *Server) Remove(ctx context.Context, name string) error {
 func (s *Server) detachLocked(e *export) {
 	delete(s.byName, e.name)
 	e.removed = true
+	if e.backing.exports--; e.backing.exports == 0 {
+		delete(s.backings, e.backend)
+	}
 	for c := range s.conns {
 		switch {
 		case c.exp != e:
@@ -185,21 +223,6 @@ func (s *Server) retire(ctx context.Context, e *export) error {
 		err = fmt.Errorf("export %q: flush: %w", e.name, err)
 	}
 	return errors.Join(err, e.pool.trim(context.WithoutCancel(ctx)))
-}
-
-// flushDisk flushes an export's disk and waits for it.
-func flushDisk(e *export) error {
-	if e.info().ReadOnly {
-		return nil
-	}
-	done := make(chan struct{})
-	r := &disk.Request{Op: disk.Flush, Done: func(*dispatch.Frame, *disk.Request) { close(done) }}
-	var f dispatch.Frame
-	e.backend.Processor().Raise(&f)
-	e.backend.Submit(&f, r)
-	f.Lower()
-	<-done
-	return r.Err
 }
 
 // Shutdown stops accepting, stops reading from all clients, lets what is in flight
@@ -239,7 +262,7 @@ func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	st := Stats{
 		Connections: len(s.conns), Accepted: s.accepted, Refused: s.refused,
-		Broken: s.broken, TimedOut: s.timedOut, MemoryMax: s.budget.limit,
+		Broken: s.broken, TimedOut: s.timedOut, Untrusted: s.untrusted, MemoryMax: s.budget.limit,
 	}
 	s.mu.Unlock()
 	for _, e := range s.exports() {
@@ -249,17 +272,6 @@ func (s *Server) Stats() Stats {
 	st.Memory = s.budget.used
 	s.budget.mu.Unlock()
 	return st
-}
-
-func (s *Server) lookup(name string) *export {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.byName[name]
-	if e == nil && name == "" && len(s.byName) == 1 {
-		for _, e = range s.byName {
-		}
-	}
-	return e
 }
 
 func (s *Server) exports() []*export {
@@ -277,4 +289,56 @@ func (s *Server) closing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
+}
+
+// visible is the catalog that a client sees.
+type visible struct {
+	*Server
+	client *Client
+}
+
+// lookup finds an export. The empty name is also the only one that the client may use.
+func (v visible) lookup(name string) *export {
+	all := v.exports()
+	for _, e := range all {
+		if e.name == name {
+			return e
+		}
+	}
+	if name == "" && len(all) == 1 {
+		return all[0]
+	}
+	return nil
+}
+
+// exports returns those that the client may use.
+func (v visible) exports() []*export {
+	return slices.DeleteFunc(v.Server.exports(), func(e *export) bool { return !e.access.Allows(*v.client) })
+}
+
+// Changed is to be called when a backend's Info has become another. Clients that
+// connect are told what it is then in any case. Those that are connected the
+// protocol has no way to tell: they keep the size that they were told, and what of
+// it is no longer there ends with an error. Changed logs and returns how many they
+// are.
+func (s *Server) Changed(b Backend) int {
+	i := b.Info()
+	n := 0
+	s.mu.Lock()
+	for c := range s.conns {
+		if c.conn != nil && c.conn.backend == b && c.conn.terms.info.Size != i.Size {
+			n++
+		}
+	}
+	var names []string
+	for _, e := range s.byName {
+		if e.backend == b {
+			names = append(names, e.name)
+		}
+	}
+	s.mu.Unlock()
+	slices.Sort(names)
+	s.cfg.Log.Info("disk changed; clients that are connected see it when they connect again",
+		keyExport, names, keySize, i.Size, keyCount, n)
+	return n
 }

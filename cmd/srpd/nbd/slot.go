@@ -22,9 +22,11 @@ type slot struct {
 
 	next   *slot // on the completed or the freed stack
 	cookie uint64
+	offset uint64 // as the client said it
 	res    result // of the server itself; the backend's is in req.Err
 	cmd    uint16
-	length uint32
+	length uint32    // of the payload, either way
+	status *statuses // of BLOCK_STATUS
 
 	// Where the payload lies.
 	segs  [2]miniport.Segment

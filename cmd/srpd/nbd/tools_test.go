@@ -84,7 +84,7 @@ func TestNbdinfo(t *testing.T) {
 	}
 	x := got.Exports[0]
 	if x.Name != "disk 0" || x.Description != "a disk" || x.Size != 64*mib || x.ReadOnly || !x.Multi || !x.Flush ||
-		!x.FUA || !x.Trim || !x.Zero || x.Fast || x.Cache || !x.DF || x.Min != 512 || x.Preferred != 4096 || x.Max != 32*mib {
+		!x.FUA || !x.Trim || !x.Zero || !x.Fast || !x.Cache || !x.DF || x.Min != 512 || x.Preferred != 4096 || x.Max != 32*mib {
 		t.Errorf("nbdinfo sees %+v", x)
 	}
 	if x := got.Exports[1]; x.Name != "ro" || !x.ReadOnly || x.Trim || x.Zero || x.FUA || !x.Multi {
@@ -172,8 +172,10 @@ def refused(code, f):
 refused("EINVAL", lambda: h.pread(512, 1048576))
 refused("ENOSPC", lambda: h.pwrite(bytes(512), 1048576))
 refused("EINVAL", lambda: h.pwrite(bytes(100), 0))
-refused("EINVAL", lambda: h.cache(512, 0))
-refused("EINVAL", lambda: h.zero(512, 0, nbd.CMD_FLAG_FAST_ZERO))
+h.cache(512, 0)
+h.zero(512, 0, nbd.CMD_FLAG_FAST_ZERO)
+refused("ENOTSUP", lambda: h.zero(512, 0, nbd.CMD_FLAG_FAST_ZERO | nbd.CMD_FLAG_NO_HOLE))
+refused("EINVAL", lambda: h.cache(512, 1048576))
 bufs = [nbd.Buffer(4096) for i in range(200)]
 cookies = [h.aio_pread(bufs[i], i * 4096) for i in range(200)]
 while h.aio_in_flight() > 0: h.poll(-1)

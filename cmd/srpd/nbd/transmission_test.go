@@ -29,30 +29,23 @@ func TestReadWrite(t *testing.T) {
 		const size = 64 * mib
 		d := ram(t, nbdtest.Disk(size), opts...)
 		s := serve(t, nbd.Config{ConnMemory: 2 * mib}, nbd.Export{Backend: d})
-		for _, structured := range []bool{false, true} {
+		for _, y := range []style{simple, structured, extended} {
 			k := s.dial(t)
-			k.enter("", structured)
+			k.enter("", y)
 			model := d.Snapshot()
 			at := uint64(0)
 			for i, n := range []int{512, 4096, 61440, 64 << 10, 64<<10 - 512, 128 << 10, mib, mib + 512, 512, 3 * mib, 32 * mib, 4096} {
 				p := pattern(n, byte(i))
 				at = (at + uint64(n)) % (size - uint64(n)) &^ 511
-				k.request(0, write, uint64(i), at, uint32(n), p)
+				k.request(0, write, uint64(i), at, uint64(n), p)
 				k.want(0, uint64(i))
 				copy(model[at:], p)
-				k.request(0, read, uint64(i)<<32, at, uint32(n))
-				var got []byte
-				if structured {
-					flags, kind, cookie, data := k.chunk()
-					if flags != 1 || kind != 1 || cookie != uint64(i)<<32 || binary.BigEndian.Uint64(data) != at {
-						t.Fatalf("chunk of %d bytes: flags %d, kind %d, cookie %#x, offset %#x", n, flags, kind, cookie, data[:8])
-					}
-					got = data[8:]
-				} else {
-					k.want(0, uint64(i)<<32)
-					got = k.recv(n)
+				k.request(0, read, uint64(i)<<32, at, uint64(n))
+				a := k.answer(n)
+				if a.kind != kindData || a.cookie != uint64(i)<<32 || y != simple && a.at != at || y == extended && a.offset != at {
+					t.Fatalf("%v: reply of kind %d to cookie %#x, offsets %#x and %#x", y, a.kind, a.cookie, a.offset, a.at)
 				}
-				if !bytes.Equal(got, p) {
+				if !bytes.Equal(a.data, p) {
 					t.Fatalf("what was read back after a write of %d bytes at %d differs", n, at)
 				}
 			}
@@ -70,7 +63,7 @@ func TestPipelinedCuts(t *testing.T) {
 	d := ram(t, nbdtest.Disk(mib))
 	s := serve(t, nbd.Config{ConnMemory: 2 * mib}, nbd.Export{Backend: d})
 	k := s.dial(t)
-	k.enter("", false)
+	k.enter("", simple)
 	var stream []byte
 	for i := range 4 {
 		for _, v := range []any{uint32(0x25609513), uint16(0), uint16(write), uint64(i), uint64(i) * 512, uint32(512)} {
@@ -82,8 +75,8 @@ func TestPipelinedCuts(t *testing.T) {
 		k.send(stream[:cut])
 		k.send(stream[cut:])
 		for range 4 {
-			if e, _ := k.simple(); e != 0 {
-				t.Fatalf("cut at %d: error %d", cut, e)
+			if a := k.answer(0); a.errno != 0 {
+				t.Fatalf("cut at %d: error %d", cut, a.errno)
 			}
 		}
 	}
@@ -99,17 +92,17 @@ func TestCommands(t *testing.T) {
 	seen := make(chan disk.Request, 1)
 	d := ram(t, nbdtest.Disk(mib), nbdtest.Fault(func(r *disk.Request) error {
 		select {
-		case seen <- disk.Request{Op: r.Op, FUA: r.FUA, MayUnmap: r.MayUnmap, Offset: r.Offset, Length: r.Length}:
+		case seen <- disk.Request{Op: r.Op, FUA: r.FUA, MayUnmap: r.MayUnmap, Fast: r.Fast, Offset: r.Offset, Length: r.Length}:
 		default:
 		}
 		return nil
 	}))
 	s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
 	k := s.dial(t)
-	k.enter("", true)
+	k.enter("", structured)
 	for _, c := range []struct {
 		flags, cmd uint16
-		n          uint32
+		n          uint64
 		want       disk.Request
 	}{
 		{0, write, 4096, disk.Request{Op: disk.Write}},
@@ -119,7 +112,12 @@ func TestCommands(t *testing.T) {
 		{0, zeroes, 512 << 10, disk.Request{Op: disk.WriteZeroes, MayUnmap: true}},
 		{noHole, zeroes, 4096, disk.Request{Op: disk.WriteZeroes}},
 		{noHole | fua, zeroes, 4096, disk.Request{Op: disk.WriteZeroes, FUA: true}},
+		{fast, zeroes, 4096, disk.Request{Op: disk.WriteZeroes, MayUnmap: true, Fast: true}},
+		{0, cache, 4096, disk.Request{Op: disk.Prefetch}},
 		{0, flush, 0, disk.Request{Op: disk.Flush}},
+		// Flag FUA is for every command, says the protocol.
+		{fua, flush, 0, disk.Request{Op: disk.Flush}},
+		{fua, cache, 4096, disk.Request{Op: disk.Prefetch, FUA: true}},
 	} {
 		at := uint64(16384)
 		var payload []byte
@@ -131,15 +129,15 @@ func TestCommands(t *testing.T) {
 		}
 		k.request(c.flags, c.cmd, 9, at, c.n, payload)
 		k.want(0, 9)
-		c.want.Offset, c.want.Length = at, uint64(c.n)
+		c.want.Offset, c.want.Length = at, c.n
 		if got := <-seen; !reflect.DeepEqual(got, c.want) {
 			t.Errorf("command %d, flags %d became %+v", c.cmd, c.flags, got)
 		}
 	}
 	k.request(df, read, 10, 0, 4096)
-	if flags, kind, _, data := k.chunk(); flags != 1 || kind != 1 || len(data) != 8+4096 {
-		t.Errorf("read with DF: flags %d, kind %d, %d bytes", flags, kind, len(data))
-	}
+	k.wantData(4096, 10)
+	k.request(df|fua, read, 11, 0, 4096)
+	k.wantData(4096, 11)
 }
 
 // Every refusal has the error that the protocol gives it, the payload of a refused
@@ -152,12 +150,12 @@ func TestRefusals(t *testing.T) {
 		nbd.Export{Name: "rw", Backend: ram(t, info)},
 		nbd.Export{Name: "ro", Backend: ram(t, info), ReadOnly: true},
 		nbd.Export{Name: "bare", Backend: ram(t, bare)})
-	const perm, inval, nospc = 1, 22, 28
+	const perm, inval, nospc, notsup = 1, 22, 28, 95
 	for _, c := range []struct {
 		name, export string
 		flags, cmd   uint16
 		at           uint64
-		n            uint32
+		n            uint64
 		want         uint32
 	}{
 		{"read past the end", "rw", 0, read, mib, 4096, inval},
@@ -167,7 +165,6 @@ func TestRefusals(t *testing.T) {
 		{"read too long", "rw", 0, read, 0, 32<<20 + 4096, inval},
 		{"read not aligned", "rw", 0, read, 512, 4096, inval},
 		{"read of half a block", "rw", 0, read, 0, 512, inval},
-		{"read with FUA", "rw", fua, read, 0, 4096, inval},
 		{"write past the end", "rw", 0, write, mib, 4096, nospc},
 		{"long write past the end", "rw", 0, write, mib, 2 * mib, nospc},
 		{"write not aligned", "rw", 0, write, 1, 4096, inval},
@@ -180,36 +177,31 @@ func TestRefusals(t *testing.T) {
 		{"zeroing of a read-only export", "ro", 0, zeroes, 0, 4096, perm},
 		{"zeroing past the end", "rw", 0, zeroes, mib, 4096, nospc},
 		{"trim past the end", "rw", 0, trim, mib, 4096, inval},
-		{"fast zeroing", "rw", 1 << 4, zeroes, 0, 4096, inval},
+		{"fast zeroing that was not offered", "bare", fast, zeroes, 0, 4096, inval},
+		{"fast zeroing without holes", "rw", fast | noHole, zeroes, 0, 4096, notsup},
 		{"flush with a length", "rw", 0, flush, 0, 512, inval},
-		{"flush with FUA", "rw", fua, flush, 0, 0, inval},
-		{"cache", "rw", 0, cache, 0, 4096, inval},
-		{"block status", "rw", 0, 7, 0, 4096, inval},
+		{"flush with FUA that was not offered", "bare", fua, flush, 0, 0, inval},
+		{"flush with a flag", "rw", df, flush, 0, 0, inval},
+		{"cache that was not offered", "bare", 0, cache, 0, 512, inval},
+		{"cache with a flag", "rw", df, cache, 0, 4096, inval},
+		{"cache past the end", "rw", 0, cache, mib, 4096, inval},
+		{"block status without a context", "rw", 0, blockStatus, 0, 4096, inval},
+		{"resize", "rw", 0, resize, 2 * mib, 0, perm},
 		{"unknown command", "rw", 0, 99, 0, 4096, inval},
 		{"trim that was not offered", "bare", 0, trim, 0, 512, inval},
 		{"zeroing that was not offered", "bare", 0, zeroes, 0, 512, inval},
 		{"FUA that was not offered", "bare", fua, write, 0, 512, inval},
 	} {
-		for _, structured := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/structured=%v", c.name, structured), func(t *testing.T) {
+		for _, y := range []style{simple, structured, extended} {
+			t.Run(fmt.Sprintf("%s/%v", c.name, y), func(t *testing.T) {
 				k := s.dial(t)
-				k.enter(c.export, structured)
+				k.enter(c.export, y)
 				var payload []byte
 				if c.cmd == write {
 					payload = make([]byte, c.n)
 				}
 				k.request(c.flags, c.cmd, 5, c.at, c.n, payload)
-				if structured && c.cmd == read {
-					flags, kind, cookie, data := k.chunk()
-					if flags != 1 || kind != 1<<15+1 || cookie != 5 || binary.BigEndian.Uint32(data) != c.want {
-						t.Errorf("chunk: flags %d, kind %#x, cookie %d, data %x; want error %d", flags, kind, cookie, data, c.want)
-					}
-					if n := int(binary.BigEndian.Uint16(data[4:])); n == 0 || len(data) != 6+n {
-						t.Errorf("error text is %q", data[4:])
-					}
-				} else {
-					k.want(c.want, 5)
-				}
+				k.want(c.want, 5)
 				k.request(0, flush, 6, 0, 0)
 				k.want(0, 6)
 			})
@@ -233,11 +225,15 @@ func TestDiskErrors(t *testing.T) {
 			s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
 			s.failing = true // the flush at the end as well
 			k := s.dial(t)
-			k.enter("", false)
+			k.enter("", simple)
 			k.request(0, read, 1, 0, 4096)
 			k.want(c.want, 1)
 			k.request(0, write, 2, 0, 128<<10, make([]byte, 128<<10))
-			k.want(c.want, 2)
+			want := c.want
+			if c.err == disk.ErrRange {
+				want = 28 // of a write
+			}
+			k.want(want, 2)
 			if n := s.Stats().Exports[0].Errors; n < 1 {
 				t.Errorf("%d errors are counted", n)
 			}
@@ -250,7 +246,7 @@ func TestBrokenClientDisturbsNobody(t *testing.T) {
 	d := ram(t, nbdtest.Disk(mib))
 	s := serve(t, nbd.Config{}, nbd.Export{Backend: d})
 	good := s.dial(t)
-	good.enter("", false)
+	good.enter("", simple)
 	for i, c := range []struct {
 		name string
 		data []any
@@ -259,15 +255,14 @@ func TestBrokenClientDisturbsNobody(t *testing.T) {
 		{"write of 64 MiB", []any{uint32(0x25609513), uint16(0), uint16(write), uint64(1), uint64(0), uint32(64 << 20)}},
 	} {
 		bad := s.dial(t)
-		bad.enter("", false)
+		bad.enter("", simple)
 		bad.request(0, flush, 3, 0, 0)
 		bad.want(0, 3)
 		bad.send(c.data...)
 		bad.eof()
 		eventually(t, c.name+" is counted", func() bool { return s.Stats().Exports[0].Broken == uint64(i+1) })
 		good.request(0, read, 4, 0, 512)
-		good.want(0, 4)
-		good.recv(512)
+		good.wantData(512, 4)
 	}
 	if !strings.Contains(s.log.String(), "0xdeadbeef") {
 		t.Errorf("the log does not say what was sent:\n%s", s.log)

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"minisrp/scsi/disk"
 )
 
 // writer is the half of a connection that turns completed requests into replies.
@@ -22,9 +24,6 @@ type writer struct {
 	failure error // why the socket takes no more at all
 	send    func(fd uintptr) bool
 }
-
-// headSize is the most that a reply has beside its data.
-const headSize = errorChunkSize + maxText
 
 func (w *writer) init(c *conn) { w.send = c.transmit }
 
@@ -79,25 +78,12 @@ func (c *conn) collect() bool {
 	used := 0
 	var errs, replies uint64
 	for s := c.batch; s != nil; s = s.next {
-		res := s.res
-		if res == resOK {
-			res = translate(s.req.Err)
+		res, data := c.result(s)
+		if res != resOK {
+			errs++
 		}
 		h := c.heads[used:]
-		var n int
-		switch {
-		case res != resOK:
-			errs++
-			if c.structured && s.cmd == cmdRead {
-				n = putErrorChunk(h, res.errno, s.cookie, res.text)
-			} else {
-				n = putSimple(h, res.errno, s.cookie)
-			}
-		case s.cmd == cmdRead && c.structured:
-			n = putOffsetData(h, s.cookie, s.req.Offset, s.length)
-		default:
-			n = putSimple(h, eOK, s.cookie)
-		}
+		n := c.terms.style.putReply(h, s, res, len(data))
 		replies++
 		if open == nil {
 			c.end++
@@ -107,10 +93,9 @@ func (c *conn) collect() bool {
 		open = open[:len(open)+n]
 		c.iov[c.end-1].SetLen(len(open))
 		used += n
-		if s.cmd == cmdRead && res == resOK {
-			b := s.payload()
-			c.iov[c.end].Base = unsafe.SliceData(b)
-			c.iov[c.end].SetLen(len(b))
+		if len(data) > 0 {
+			c.iov[c.end].Base = unsafe.SliceData(data)
+			c.iov[c.end].SetLen(len(data))
 			c.end++
 			open = nil
 		}
@@ -123,9 +108,32 @@ func (c *conn) collect() bool {
 	return true
 }
 
+// result returns what became of a request, and the data of its reply.
+func (c *conn) result(s *slot) (result, []byte) {
+	res := s.res
+	if res == resOK {
+		res = translate(s.req.Err, s.cmd)
+	}
+	switch {
+	case s.cmd == cmdFlush && res != resOK && errors.Is(s.req.Err, disk.ErrLostWrites):
+		c.told.Store(true)
+	case res != resOK:
+	case s.cmd == cmdRead:
+		return res, s.payload()
+	case s.cmd == cmdBlockStatus && len(s.req.Extents) == 0:
+		return resOther, nil // a disk that tells nothing
+	case s.cmd == cmdBlockStatus:
+		return res, s.status.encode(c.terms.style, s.req.Extents)
+	}
+	return res, nil
+}
+
 // writeBatch writes the batch. It reports false when the socket takes no more and
 // wait was not asked for. On a dead socket it writes nothing.
 func (c *conn) writeBatch(wait bool) bool {
+	if c.secure != nil {
+		return c.writeSecure(wait)
+	}
 	c.wait = wait
 	for c.at < c.end && !c.dead.Load() {
 		c.full = false
@@ -137,13 +145,18 @@ func (c *conn) writeBatch(wait bool) bool {
 			err = c.failure
 		}
 		if err != nil {
-			if c.failure == nil && !gone(err) {
-				c.failure = fmt.Errorf("write replies: %w", err)
-			}
-			c.kill()
+			c.broken(err)
 		}
 	}
 	return true
+}
+
+// broken notes that the socket takes no more.
+func (c *conn) broken(err error) {
+	if c.failure == nil && !gone(err) {
+		c.failure = fmt.Errorf("write replies: %w", err)
+	}
+	c.kill()
 }
 
 // transmit is one try to write, for RawConn.Write.
@@ -185,12 +198,15 @@ func (c *conn) advance(n int) {
 
 // retire gives the slots of a written batch back to the reader.
 func (c *conn) retire() {
+	n := uint64(0)
 	for s := c.batch; s != nil; {
 		next := s.next
 		c.freed.push(s)
 		s = next
+		n++
 	}
 	c.batch = nil
+	c.retired.Add(n)
 	if c.waiting.Load() {
 		select {
 		case c.room <- struct{}{}:

@@ -35,17 +35,19 @@ func Fault(f FaultFunc) Option { return func(d *RAM) { d.fault = f } }
 // RAM is an nbd.Backend in memory.
 type RAM struct {
 	p       *dispatch.Processor
-	info    nbd.Info
+	info    atomic.Pointer[nbd.Info]
 	worker  *dispatch.Worker // nil: requests run in a DPC
 	fault   FaultFunc
 	data    []byte
+	kept    []bool // by logical block: written since it was last unmapped
 	durable []byte // nil: there is no cache
 
 	incoming atomic.Pointer[disk.Request]
 	waiting  atomic.Int64 // requests that Hold keeps
 	holding  atomic.Bool
 	regions  atomic.Int64
-	counts   [disk.WriteZeroes + 1]atomic.Uint64
+	counts   [disk.Ops]atomic.Uint64
+	losing   atomic.Bool // flushes fail
 
 	dpc      dispatch.DPC
 	work     dispatch.Work
@@ -57,13 +59,14 @@ type RAM struct {
 func Disk(size uint64) nbd.Info {
 	return nbd.Info{
 		Size: size, LogicalBlock: 512, PhysicalBlock: 4096,
-		CanFUA: true, CanUnmap: true, CanWriteZeroes: true,
+		CanFUA: true, CanUnmap: true, CanWriteZeroes: true, CanCache: true, Extents: true,
 	}
 }
 
 // NewRAM makes a disk that reads as zeros.
 func NewRAM(info nbd.Info, opts ...Option) *RAM {
-	d := &RAM{info: info, data: make([]byte, info.Size), p: dispatch.New("ram")}
+	d := &RAM{data: make([]byte, info.Size), kept: make([]bool, info.Size/uint64(max(info.LogicalBlock, 1))), p: dispatch.New("ram")}
+	d.info.Store(&info)
 	for _, o := range opts {
 		o(d)
 	}
@@ -84,7 +87,16 @@ func (d *RAM) Close() {
 }
 
 // Info implements nbd.Backend.
-func (d *RAM) Info() nbd.Info { return d.info }
+func (d *RAM) Info() nbd.Info { return *d.info.Load() }
+
+// SetInfo changes what the disk says that it is. It does not grow.
+func (d *RAM) SetInfo(i nbd.Info) { d.info.Store(&i) }
+
+// LoseWrites makes flushes fail with disk.ErrLostWrites until AcceptLoss.
+func (d *RAM) LoseWrites() { d.losing.Store(true) }
+
+// AcceptLoss implements nbd.LossAccepter.
+func (d *RAM) AcceptLoss() bool { return d.losing.Swap(false) }
 
 // Processor implements nbd.Backend.
 func (d *RAM) Processor() *dispatch.Processor { return d.p }
@@ -193,11 +205,18 @@ func (d *RAM) run(r *disk.Request) error {
 			return err
 		}
 	}
-	if r.Op == disk.Flush {
+	i := d.info.Load()
+	switch {
+	case r.Op == disk.Flush && d.losing.Load():
+		return disk.ErrLostWrites
+	case r.Op == disk.Flush:
 		copy(d.durable, d.data)
 		return nil
+	case r.Offset+r.Length > i.Size:
+		return disk.ErrRange
 	}
 	at := d.data[r.Offset:][:r.Length]
+	first, last := r.Offset/uint64(i.LogicalBlock), (r.Offset+r.Length)/uint64(i.LogicalBlock)
 	switch r.Op {
 	case disk.Read, disk.Write:
 		rest := at
@@ -216,13 +235,45 @@ func (d *RAM) run(r *disk.Request) error {
 		if len(rest) != 0 {
 			return errLength
 		}
-	case disk.WriteZeroes, disk.Unmap:
+		if r.Op == disk.Write {
+			d.keep(first, last, true)
+		}
+	case disk.WriteZeroes:
+		if r.Fast && !r.MayUnmap {
+			return disk.ErrSlow
+		}
 		clear(at)
+		d.keep(first, last, !r.MayUnmap)
+	case disk.Unmap:
+		clear(at)
+		d.keep(first, last, false)
+	case disk.Status:
+		d.tell(r, first, last, uint64(i.LogicalBlock))
 	}
 	if r.FUA && d.durable != nil {
 		copy(d.durable[r.Offset:], at)
 	}
 	return nil
+}
+
+// keep notes that blocks have space, or have not.
+func (d *RAM) keep(first, last uint64, kept bool) {
+	for n := first; n < last; n++ {
+		d.kept[n] = kept
+	}
+}
+
+// tell answers a disk.Status.
+func (d *RAM) tell(r *disk.Request, first, last, block uint64) {
+	r.Extents = r.Extents[:0]
+	for at := first; at < last && len(r.Extents) < cap(r.Extents); {
+		end := at + 1
+		for end < last && d.kept[end] == d.kept[at] {
+			end++
+		}
+		r.Extents = append(r.Extents, disk.Extent{Length: (end - at) * block, Hole: !d.kept[at], Zero: !d.kept[at]})
+		at = end
+	}
 }
 
 // push adds to a list that takeAll empties.

@@ -1,0 +1,129 @@
+package nbd
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// secure is a TLS connection under NBD's.
+//
+// Ownership: read is the connection's reader's; seal and flush that of whoever
+// holds the write flag; end comes when both have ended.
+type secure struct {
+	tls  *tls.Conn
+	wire *wire
+	nc   net.Conn
+
+	stage  [sealSize]byte // plain text to become one record
+	staged int
+}
+
+// handshake makes a TLS connection of a socket, as the server of it.
+func handshake(ctx context.Context, nc net.Conn, raw syscall.RawConn, cfg *tls.Config) (*secure, error) {
+	w := newWire(nc, raw)
+	s := &secure{tls: tls.Server(w, cfg), wire: w, nc: nc}
+	if err := s.tls.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// name returns what the client's certificate names, "" when none was verified.
+func (s *secure) name() string {
+	st := s.tls.ConnectionState()
+	if len(st.VerifiedChains) == 0 {
+		return ""
+	}
+	return st.PeerCertificates[0].Subject.CommonName
+}
+
+// read waits for plain text and returns what there is, up to what the pieces hold.
+func (s *secure) read(pieces [][]byte) (total int, err error) {
+	for _, b := range pieces {
+		for len(b) > 0 {
+			if total > 0 && !s.wire.ready() {
+				return total, nil
+			}
+			n, err := s.tls.Read(b)
+			total += n
+			b = b[n:]
+			if err != nil {
+				if total > 0 {
+					return total, nil // the next read says it again
+				}
+				return 0, err
+			}
+		}
+	}
+	return total, nil
+}
+
+// add takes plain text to be sent, and returns how much of it.
+func (s *secure) add(b []byte) (int, error) {
+	if s.staged == 0 && len(b) >= sealSize {
+		return s.tls.Write(b[:min(len(b)/sealSize, sealMany)*sealSize])
+	}
+	n := copy(s.stage[s.staged:], b)
+	if s.staged += n; s.staged == sealSize {
+		return n, s.seal()
+	}
+	return n, nil
+}
+
+// seal makes a record of what was added.
+func (s *secure) seal() error {
+	if s.staged == 0 {
+		return nil
+	}
+	b := s.stage[:s.staged]
+	s.staged = 0
+	_, err := s.tls.Write(b)
+	return err
+}
+
+// end tells the client that nothing more comes, if the socket takes it.
+func (s *secure) end() {
+	_ = s.nc.SetWriteDeadline(time.Now().Add(partingTime))
+	if s.tls.CloseWrite() == nil {
+		_, _ = s.wire.flush(true) // the client may have gone, and need not know
+	}
+}
+
+// writeSecure is writeBatch through TLS. What is encrypted and not sent yet stays
+// with the wire, and goes out first.
+func (c *conn) writeSecure(wait bool) bool {
+	s := c.secure
+	for !c.dead.Load() {
+		for c.at < c.end && s.wire.collected() < wireBuffer/2 {
+			v := &c.iov[c.at]
+			n, err := s.add(unsafe.Slice(v.Base, v.Len))
+			if err != nil {
+				c.broken(err)
+				return true
+			}
+			c.advance(n)
+		}
+		if c.at == c.end {
+			if err := s.seal(); err != nil {
+				c.broken(err)
+				return true
+			}
+		}
+		done, err := s.wire.flush(wait)
+		switch {
+		case err != nil:
+			c.broken(err)
+			return true
+		case !done:
+			c.exp.counters.Full.Add(1)
+			return false
+		case c.at == c.end:
+			return true
+		}
+	}
+	return true
+}
