@@ -20,7 +20,10 @@ type Backend struct {
 	next atomic.Uint32 // counts connections, so that they are spread over the processors
 }
 
-var _ nbd.Backend = (*Backend)(nil)
+var (
+	_ nbd.Backend      = (*Backend)(nil)
+	_ nbd.LossAccepter = (*Backend)(nil)
+)
 
 // New makes a backend of a disk behind a port.
 func New(d *disk.Disk, p disk.Port) *Backend { return &Backend{disk: d, port: p} }
@@ -52,5 +55,9 @@ func (b *Backend) Info() nbd.Info {
 	return nbd.Info{
 		Size: i.Size, LogicalBlock: i.LogicalBlock, PhysicalBlock: i.PhysicalBlock,
 		ReadOnly: i.ReadOnly, Rotational: i.Rotational, CanFUA: true, CanUnmap: i.Unmap, CanWriteZeroes: true,
+		CanCache: i.Prefetch, Extents: i.Extents,
 	}
 }
+
+// AcceptLoss implements nbd.LossAccepter.
+func (b *Backend) AcceptLoss() bool { return b.disk.AcceptLoss() }

@@ -64,8 +64,11 @@ func TestInfo(t *testing.T) {
 			Capacity:        scsi.Capacity{LastLBA: 2047, BlockSize: 512, Provisioned: true, ReadsZeros: true},
 			Characteristics: &scsi.BlockCharacteristics{RotationRate: scsi.RotationSolid},
 			Limits:          &scsi.BlockLimits{MaxUnmapBlocks: 1 << 20, MaxUnmapDescriptors: 16},
-			Provisioning:    &scsi.Provisioning{Unmap: true, ReadZeros: 1},
-		}, nbd.Info{Size: 1 << 20, LogicalBlock: 512, PhysicalBlock: 512, CanFUA: true, CanUnmap: true, CanWriteZeroes: true}},
+			Provisioning:    &scsi.Provisioning{Unmap: true, ReadZeros: 1}, LBAStatus: true, Prefetch: true,
+		}, nbd.Info{
+			Size: 1 << 20, LogicalBlock: 512, PhysicalBlock: 512, CanFUA: true, CanUnmap: true, CanWriteZeroes: true,
+			CanCache: true, Extents: true,
+		}},
 	} {
 		if b, _, _ := open(t, c.cfg, 1); b.Info() != c.want {
 			t.Errorf("%+v\nwant %+v", b.Info(), c.want)
