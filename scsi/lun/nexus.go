@@ -2,6 +2,35 @@ package lun
 
 import "minisrp/scsi"
 
+// event is something that happens to a unit and that every initiator is told of by a unit attention.
+type event uint8
+
+const (
+	eventReset event = iota
+	eventCapacity
+	numEvents
+)
+
+// condition is a set of unit attention conditions (SAM-5 5.14): one for each event, and those that a nexus has by
+// itself.
+type condition uint16
+
+const (
+	conditionPowerOn condition = 1 << (numEvents + iota)
+	conditionLUNs
+)
+
+// conditions gives the codes, in the order in which they are reported.
+var conditions = [...]struct {
+	is   condition
+	code scsi.ASC
+}{
+	{conditionPowerOn, scsi.ASCPowerOnReset},
+	{1 << eventReset, scsi.ASCTargetReset},
+	{1 << eventCapacity, scsi.ASCCapacityChanged},
+	{conditionLUNs, scsi.ASCReportedLUNsChanged},
+}
+
 // Nexus is what a server keeps for one initiator port: which events the initiator has not been told of yet, unit by
 // unit. The zero value is that of a new nexus, whose first command to each unit meets POWER ON, RESET, OR BUS DEVICE
 // RESET OCCURRED.
@@ -17,33 +46,11 @@ type Nexus struct {
 // attention is what a nexus knows of a unit: the counters as they were when it last looked, and what it has seen but
 // not told.
 type attention struct {
-	attach   uint32
-	change   uint32
-	events   uint32
-	resets   uint32
-	capacity uint32
-	pending  condition
-}
-
-// condition is a set of unit attention conditions (SAM-5 5.14).
-type condition uint8
-
-const (
-	conditionPowerOn condition = 1 << iota
-	conditionReset
-	conditionCapacity
-	conditionLUNs
-)
-
-// conditions gives the codes, in the order in which they are reported.
-var conditions = [...]struct {
-	is   condition
-	code scsi.ASC
-}{
-	{conditionPowerOn, scsi.ASCPowerOnReset},
-	{conditionReset, scsi.ASCTargetReset},
-	{conditionCapacity, scsi.ASCCapacityChanged},
-	{conditionLUNs, scsi.ASCReportedLUNsChanged},
+	attach  uint32
+	change  uint32
+	events  uint32
+	seen    [numEvents]uint32
+	pending condition
 }
 
 // attend returns the unit attention to report for the unit in slot n of v, and clears it; 0 if there is none.
@@ -67,17 +74,18 @@ func (x *Nexus) look(v *view, n int) {
 	a, sl := &x.units[n], &v.slots[n]
 	// events counts up after the others, so it is read before them: what comes in between is seen next time.
 	now := attention{attach: sl.attach, change: v.change, events: sl.unit.events.Load()}
-	now.resets, now.capacity = sl.unit.resets.Load(), sl.unit.capacities.Load()
+	for e := range now.seen {
+		now.seen[e] = sl.unit.counts[e].Load()
+	}
 	switch {
 	case a.attach != now.attach:
 		now.pending = conditionPowerOn
 	default:
 		now.pending = a.pending
-		if a.resets != now.resets {
-			now.pending |= conditionReset
-		}
-		if a.capacity != now.capacity {
-			now.pending |= conditionCapacity
+		for e := range now.seen {
+			if a.seen[e] != now.seen[e] {
+				now.pending |= 1 << e
+			}
 		}
 		if a.change != now.change {
 			now.pending |= conditionLUNs

@@ -102,8 +102,7 @@ func (s *Server) Manage(f *dispatch.Frame, m *TMF) {
 	}
 	m.seq, m.left = set.seq, 0
 	if m.Function == LogicalUnitReset && u != nil {
-		u.resets.Add(1)
-		u.events.Add(1)
+		u.happened(eventReset)
 		u.stats.Resets++
 	}
 	for t := set.head; t != nil; t = t.next {

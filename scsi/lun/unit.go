@@ -25,9 +25,8 @@ type Unit struct {
 	facts atomic.Pointer[facts]
 
 	// Counters that each nexus compares with what it saw; see Nexus.look.
-	events     atomic.Uint32 // all that follow; counted up last
-	resets     atomic.Uint32
-	capacities atomic.Uint32
+	events atomic.Uint32 // all that follow; counted up last
+	counts [numEvents]atomic.Uint32
 
 	inside  atomic.Int64  // tasks from Prepare to Release
 	closing atomic.Bool   // no task may enter; set before inside is looked at for the last time
@@ -184,7 +183,12 @@ func (u *Unit) CapacityChanged() error {
 		return err
 	}
 	u.facts.Store(newFacts(&u.cfg, info))
-	u.capacities.Add(1)
-	u.events.Add(1)
+	u.happened(eventCapacity)
 	return nil
+}
+
+// happened lets every nexus know of an event.
+func (u *Unit) happened(e event) {
+	u.counts[e].Add(1)
+	u.events.Add(1)
 }
