@@ -69,7 +69,8 @@
 //
 // SAM-5 4.7 (LUNs), 5.14 (unit attention), 7 (task management), 8 (task sets); SPC-5 6 and 7 (INQUIRY, VPD, MODE
 // SENSE, REPORT LUNS, REQUEST SENSE, REPORT SUPPORTED OPERATION CODES); SBC-4 4.27, 5 and 6 (READ, WRITE, VERIFY,
-// WRITE AND VERIFY, COMPARE AND WRITE, ORWRITE, SYNCHRONIZE CACHE, UNMAP, WRITE SAME, READ CAPACITY, block VPD pages).
+// WRITE AND VERIFY, COMPARE AND WRITE, ORWRITE, PRE-FETCH, SYNCHRONIZE CACHE, UNMAP, WRITE SAME,
+// GET LBA STATUS, READ CAPACITY, block VPD pages).
 //
 // Where the standards leave a choice: SYNCHRONIZE CACHE with IMMED answers when it is done; a WRITE with less data than
 // its CDB says is refused as a whole; READ with FUA flushes before it reads; WRITE SAME of 0 blocks is refused (WSNZ).

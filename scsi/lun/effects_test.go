@@ -169,6 +169,9 @@ func effects() map[string]func(t *testing.T, u *effectUnit) {
 		"WRITE AND VERIFY(10)":  writeVerifyEffect(10),
 		"WRITE AND VERIFY(12)":  writeVerifyEffect(12),
 		"WRITE AND VERIFY(16)":  writeVerifyEffect(16),
+		"GET LBA STATUS(16)":    lbaStatusEffect,
+		"PRE-FETCH(10)":         preFetchEffect(false),
+		"PRE-FETCH(16)":         preFetchEffect(true),
 		"SYNCHRONIZE CACHE(10)": syncEffect(false),
 		"SYNCHRONIZE CACHE(16)": syncEffect(true),
 	}

@@ -55,7 +55,11 @@ func (t *Task) settle() {
 
 // good ends a task that did what it was to do.
 func (t *Task) good() {
-	t.end(scsi.StatusGood)
+	if t.met {
+		t.end(scsi.StatusConditionMet)
+	} else {
+		t.end(scsi.StatusGood)
+	}
 	if t.unit == nil {
 		return
 	}

@@ -71,6 +71,7 @@ func (fc *facts) vpd(cfg *Config, per uint32) {
 		MaxCompareAndWrite:  maxCompareBlocks,
 		TransferGranularity: uint16(min(per, 0xffff)),
 		MaxTransfer:         MaxTransfer / bs,
+		MaxPrefetch:         maxPrefetchBytes / bs,
 		MaxUnmapBlocks:      uint32(maxUnmapBytes / uint64(bs)),
 		MaxUnmapDescriptors: maxUnmapDescriptors,
 		UnmapGranularity:    per,

@@ -29,6 +29,9 @@ const (
 	// hold up others that touch the blocks.
 	maxCompareBlocks = 128
 
+	// maxPrefetchBytes is what one PRE-FETCH brings into a cache. A disk of 200 MB/s reads it in a third of a second.
+	maxPrefetchBytes = 64 << 20
+
 	// fillBytes is the size of one write of a repeated block, and of one read of blocks that are only compared.
 	fillBytes = 256 << 10
 

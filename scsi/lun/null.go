@@ -13,7 +13,10 @@ type Null struct {
 	memory *arena.Arena // MaxTransfer zeros that nobody writes, then as many bytes that nobody reads
 }
 
-var _ Mapped = (*Null)(nil)
+var (
+	_ Mapped = (*Null)(nil)
+	_ Sparse = (*Null)(nil)
+)
 
 // NewNull makes a null store of size bytes in blocks of blockSize. It takes 2*MaxTransfer of memory whatever its
 // size. Errors: ErrGeometry; no memory.
@@ -52,5 +55,10 @@ func (s *Null) Flush(ctx context.Context) error { return nil }
 func (s *Null) Unmap(ctx context.Context, off, n uint64) error { return nil }
 
 func (s *Null) Zero(ctx context.Context, off, n uint64, hole bool) error { return nil }
+
+// Extent says that nothing takes space.
+func (s *Null) Extent(ctx context.Context, off uint64) (hole bool, n uint64, err error) {
+	return true, s.info.Size - off, nil
+}
 
 func (s *Null) Close(ctx context.Context) error { return s.memory.Close() }

@@ -11,6 +11,8 @@ type kind uint8
 const (
 	kindNone  kind = iota
 	kindReply      // hand out t.reply
+	kindLBAStatus
+	kindPreFetch
 	kindFlush
 
 	// Those from here on touch blocks.
@@ -31,7 +33,7 @@ const (
 func (k kind) inOnePiece() bool { return k == kindUnmap || k == kindWriteSame || k == kindVerifySame }
 
 // sends says whether data goes to the initiator; if not, it may come from there.
-func (k kind) sends() bool { return k == kindReply || k == kindRead }
+func (k kind) sends() bool { return k == kindReply || k == kindRead || k == kindLBAStatus }
 
 // Prepare takes a task into its task set, checks the command, and says what is to be done: see Verdict, and the
 // task's Plan. The order of the checks is that of SAM-5 and SPC-5: the logical unit, unit attentions, the operation
@@ -68,7 +70,7 @@ func (s *Server) Prepare(f *dispatch.Frame, t *Task) Verdict {
 func (t *Task) unplan() {
 	t.In, t.Out, t.Mapped, t.Window = 0, 0, false, 0
 	t.kind, t.reply, t.wanted = kindNone, nil, 0
-	t.exclusive, t.whole, t.fua, t.hole, t.noData = false, false, false, false, false
+	t.exclusive, t.whole, t.fua, t.hole, t.noData, t.met = false, false, false, false, false, false
 }
 
 // start begins a task that may run.

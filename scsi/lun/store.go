@@ -16,6 +16,8 @@ import (
 // An error that means no space is one that is unix.ENOSPC or unix.EDQUOT for errors.Is; one that means that the
 // store cannot be written is unix.EROFS. All others are reported as failures of the medium.
 //
+// What a store may be beyond this stands in store_more.go.
+//
 // Ownership: the unit's from NewUnit on, which closes it.
 type Store interface {
 	// Info returns the store's properties. It computes, and its answer changes only with Unit.CapacityChanged.

@@ -115,6 +115,8 @@ type Task struct {
 	fua       bool
 	hole      bool // WRITE SAME with UNMAP
 	noData    bool // WRITE SAME with NDOB
+	soon      bool // PRE-FETCH with IMMED
+	met       bool // ends with CONDITION MET if it goes well
 	and       bool // ORWRITE that clears bits
 	policy    uint8
 	gen       uint32 // ORWRITE that clears bits: the unit's next generation

@@ -24,6 +24,10 @@ func (u *Unit) work(ctx context.Context, t *Task) scsi.Sense {
 		return senseOf(u.store.Write(ctx, t.Data, t.off, t.fua), scsi.ASCWriteError)
 	case kindFlush:
 		return senseOf(u.store.Flush(ctx), scsi.ASCWriteError)
+	case kindLBAStatus:
+		return u.workLBAStatus(ctx, t)
+	case kindPreFetch:
+		return u.workPreFetch(ctx, t)
 	case kindUnmap:
 		return u.workUnmap(ctx, t)
 	case kindWriteSame:

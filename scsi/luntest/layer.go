@@ -26,7 +26,8 @@ type Call struct {
 	Hole     bool   // Zero
 }
 
-// Layer is a store that looks at each call on its way down and up. The other layers are made of it.
+// Layer is a store that looks at each call of the methods of lun.Store on its way down and up. The other layers are
+// made of it.
 type Layer struct {
 	lun.Store
 
@@ -40,6 +41,9 @@ type Layer struct {
 	//level:passive
 	After func(ctx context.Context, c Call, err error) error
 }
+
+// Below returns the store that the layer stands over.
+func (l *Layer) Below() lun.Store { return l.Store }
 
 func (l *Layer) do(ctx context.Context, c Call, below func() error) error {
 	if l.Before != nil {
