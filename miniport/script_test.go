@@ -24,6 +24,7 @@ type script struct {
 	release func(s *SRB) // nil: completes with StatusBusReset
 	aborted func(s *SRB, t *Token)
 	reset   func(s *SRB, t *Token)
+	answer  func(s *SRB) (Status, scsi.Status) // with on; nil: success
 	builds  int
 	held    map[*Token]bool // given out, and not fired
 
@@ -92,16 +93,22 @@ func (m *script) ReleaseIO(f *dispatch.Frame, s *SRB) {
 	}
 	m.complete(f, s, StatusBusReset, 0)
 }
-func (m *script) AdapterControl(ctx context.Context, c AdapterControl) error    { return nil }
-func (m *script) UnitControl(ctx context.Context, p *Path, c UnitControl) error { return nil }
-func (m *script) Close(ctx context.Context) error                               { return nil }
+func (m *script) AdapterControl(ctx context.Context, c AdapterControl) error { return nil }
+func (m *script) UnitControl(ctx context.Context, p *Path, c UnitControl) error {
+	return (&SRP{}).UnitControl(ctx, p, c)
+}
+func (m *script) Close(ctx context.Context) error { return nil }
 
 // complete ends an SRB that was started.
 func (m *script) complete(f *dispatch.Frame, s *SRB, st Status, scsiStatus scsi.Status) {
+	m.completeWith(f, s, st, scsiStatus, s.Length)
+}
+
+func (m *script) completeWith(f *dispatch.Frame, s *SRB, st Status, scsiStatus scsi.Status, n uint32) {
 	for i, o := range m.started {
 		if o == s {
 			m.started = append(m.started[:i], m.started[i+1:]...)
-			s.Status, s.SCSIStatus, s.Transferred = st, scsiStatus, s.Length
+			s.Status, s.SCSIStatus, s.Transferred = st, scsiStatus, n
 			m.a.Complete(f, s)
 			return
 		}
@@ -135,7 +142,12 @@ func newRigOn(t *testing.T, n int) *rig {
 	for i, p := range r.procs {
 		r.mp.auto[i].Init(p, func(f *dispatch.Frame) {
 			for s := r.mp.first(p); s != nil; s = r.mp.first(p) {
-				r.mp.complete(f, s, StatusSuccess, 0)
+				if r.mp.answer == nil {
+					r.mp.complete(f, s, StatusSuccess, 0)
+					continue
+				}
+				st, sc := r.mp.answer(s)
+				r.mp.completeWith(f, s, st, sc, s.Transferred)
 			}
 		})
 	}
@@ -151,7 +163,7 @@ func newRigOn(t *testing.T, n int) *rig {
 	r.target = r.newTarget()
 	r.unit = r.newUnit("naa.1", r.target)
 	t.Cleanup(func() {
-		r.mp.verdict, r.mp.release, r.mp.on = nil, nil, true
+		r.mp.verdict, r.mp.release, r.mp.answer, r.mp.on = nil, nil, nil, true
 		for i := range r.mp.auto {
 			r.mp.auto[i].Post()
 		}
@@ -192,6 +204,15 @@ func (r *rig) passive(fn func()) {
 		default:
 			runtime.Gosched()
 		}
+	}
+}
+
+// eventually runs the processors until cond, which is asked at Dispatch on the first,
+// says so.
+func (r *rig) eventually(cond func() bool) {
+	for ok := false; !ok; runtime.Gosched() {
+		r.run()
+		r.at(func(f *dispatch.Frame) { ok = f.On(r.p) && cond() })
 	}
 }
 
