@@ -51,7 +51,8 @@ func (r RejectReason) Advice() string {
 		return "ask for shorter IUs: lower max_it_iu_size, cmd_sg_entries or max_imm_data, " +
 			"or raise the target's limit (Linux targets: ib_srpt srp_max_req_size)"
 	case RejectUnableAssociate:
-		return "the target has no such port, or it is offline: compare id_ext and ioc_guid with the target's"
+		return "the target has no such port, it is offline, or it does not let this initiator in: compare id_ext and ioc_guid " +
+			"with the target's, and see whether an access list of it names this initiator"
 	case RejectUnsupportedFormat:
 		return "the target cannot take the descriptor formats asked for; log in with those it names in its answer"
 	case RejectNoMultiChannel:

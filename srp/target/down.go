@@ -194,7 +194,7 @@ func (c *channel) runDispose(context.Context) {
 	case err != nil:
 		cfg.Log.Error("channel not given back", "target", cfg.ID, "initiator", c.login.Initiator, "channel", c.id, "err", err)
 	case c.loggedIn:
-		cfg.Log.Info("initiator gone", "target", cfg.ID, "initiator", c.login.Initiator, "peer", c.peer.String(),
+		cfg.Log.Info("initiator gone", "target", cfg.ID, "initiator", c.login.Initiator, "peer", peerText(c.peer),
 			"channel", c.id, "cause", c.cause.String())
 	}
 	c.disposed.Post()

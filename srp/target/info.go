@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"minisrp/srp"
@@ -45,15 +46,18 @@ type ChannelInfo struct {
 	Faults                         uint64 // requests that something went wrong with on purpose
 }
 
-// Sessions returns who is logged in. Errors: ctx's.
+// Sessions returns who is logged in, those first that have been for longest. Errors: ctx's.
 func (p *Port) Sessions(ctx context.Context) ([]Session, error) {
 	var all []Session
 	var groups []*Group
 	if err := p.proc.Call(ctx, func(f *dispatch.Frame) { all, groups = p.sessions(f.Now()) }); err != nil {
 		return nil, err
 	}
+	slices.Reverse(all)
+	slices.Reverse(groups)
 	for i, g := range groups {
 		s := &all[i]
+		slices.Reverse(s.Channels)
 		s.Group = g.Name()
 		for n, u := range g.server.Units {
 			s.Units = append(s.Units, UnitInfo{n, u.Config().Serial})

@@ -190,7 +190,7 @@ func (c *channel) build(ctx context.Context) {
 		c.recvs = make([]verbs.RecvWR, 0, n)
 		c.sends = make([]verbs.WR, 0, postBatch)
 	} else {
-		cfg.Log.Warn("login failed", "target", cfg.ID, "initiator", c.login.Initiator, "peer", c.peer.String(), "err", c.buildErr)
+		cfg.Log.Warn("login failed", "target", cfg.ID, "initiator", c.login.Initiator, "peer", peerText(c.peer), "err", c.buildErr)
 	}
 	c.built.Post()
 }
@@ -273,7 +273,7 @@ func (c *channel) accepted(f *dispatch.Frame, _ verbs.None, err error) {
 // logLogin runs on the port's worker, as what waits may not log.
 func (c *channel) logLogin(context.Context) {
 	cfg := &c.port.cfg
-	args := []any{"target", cfg.ID, "initiator", c.login.Initiator, "peer", c.peer.String(), "channel", c.id}
+	args := []any{"target", cfg.ID, "initiator", c.login.Initiator, "peer", peerText(c.peer), "channel", c.id}
 	if g := c.group.Name(); g != "" {
 		args = append(args, "group", g)
 	}

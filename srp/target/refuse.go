@@ -65,6 +65,14 @@ func (r *refusals) note(f *dispatch.Frame, x refusal) {
 	r.port.worker.Queue(&r.work)
 }
 
+// peerText names where an initiator is.
+func peerText(a verbs.Address) string {
+	if a.IsRDMA() {
+		return a.Src.String()
+	}
+	return a.DGID.String()
+}
+
 // log runs on the port's worker.
 func (r *refusals) log(ctx context.Context) {
 	var all []refusal
@@ -78,7 +86,7 @@ func (r *refusals) log(ctx context.Context) {
 		return
 	}
 	for i, x := range all {
-		args := []any{"target", r.port.cfg.ID, "initiator", x.id, "peer", x.peer.String()}
+		args := []any{"target", r.port.cfg.ID, "initiator", x.id, "peer", peerText(x.peer)}
 		if x.cm != 0 {
 			args = append(args, "cm", x.cm.String())
 		} else {
