@@ -303,3 +303,27 @@ func TestFaultResidual(t *testing.T) {
 		}
 	}
 }
+
+// Commands that something goes wrong with allocate no more than others: nothing.
+func TestFaultsDoNotAllocate(t *testing.T) {
+	w, _, c := faulty(t, "delay=1h,p=0.000001; residual=0,every=4; duplicate,every=5; withhold=1,every=16; cred-req=1,every=16; "+
+		"status=busy,every=7; aer=2a09,every=64; lose,op=tmf")
+	r := w.newRequest(0, rw(false, 0, 4096), srp.DataIn, w.init.segment(0, 4096))
+	f := new(dispatch.Frame)
+	if n := testing.AllocsPerRun(1000, func() {
+		r.done = 0
+		w.p.Raise(f)
+		if err := c.Start(f, &r.Request); err != nil {
+			t.Fatal(err)
+		}
+		f.Lower()
+		if r.done != 1 {
+			t.Fatalf("ended %d times", r.done)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if i := w.theirs(); i.Faults < 400 || i.Asked < 60 {
+		t.Errorf("%+v", i)
+	}
+}

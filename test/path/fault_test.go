@@ -132,6 +132,7 @@ func TestFaults(t *testing.T) {
 		aborts   uint64
 		resets   uint64
 		logins   uint64
+		late     uint64 // responses to what had ended
 	}{
 		{faults: "delay=3s", op: disk.Read, from: 3 * time.Second, to: 3 * time.Second},
 		{faults: "delay=3s", op: disk.Write, from: 3 * time.Second, to: 3 * time.Second},
@@ -140,8 +141,8 @@ func TestFaults(t *testing.T) {
 		{faults: "late=1h,times=1", op: disk.Write, from: ladder, to: ladder + time.Second, aborts: 1},
 		{faults: "lose,times=1", op: disk.Write, from: ladder, to: ladder + time.Second, aborts: 1},
 		{faults: "lose,leak,times=1", op: disk.Read, from: ladder, to: ladder + time.Second, aborts: 1},
-		{faults: "ghost=31s,times=1", op: disk.Read, from: ladder, to: ladder + time.Second, aborts: 1},
-		{faults: "duplicate", op: disk.Read},
+		{faults: "ghost=31s,times=1", op: disk.Read, from: ladder, to: ladder + time.Second, aborts: 1, late: 1},
+		{faults: "duplicate", op: disk.Read, late: 1},
 		{faults: "residual=512,times=1", op: disk.Read, to: time.Second},
 		{faults: "residual=512", op: disk.Read, want: disk.ErrIO, to: time.Minute},
 		{faults: "residual=-512", op: disk.Write, want: disk.ErrIO, to: time.Minute},
@@ -188,6 +189,9 @@ func TestFaults(t *testing.T) {
 					t.Errorf("%d aborts, %d resets, %d logins; want %d, %d, %d", k.Aborts, k.Resets, b.Path.Logins(), c.aborts, c.resets, max(1, c.logins))
 				}
 				b.whole()
+				if s := b.channel(); c.logins == 0 && (s.Late != c.late || s.Aborted != c.aborts) {
+					t.Errorf("%d responses were late and %d commands given up, want %d and %d", s.Late, s.Aborted, c.late, c.aborts)
+				}
 			})
 		})
 	}
