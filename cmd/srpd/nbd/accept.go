@@ -164,6 +164,7 @@ func (s *Server) serveConn(ctx context.Context, c *session) {
 	}
 	defer func() {
 		if c.exp != nil {
+			s.ended(c.exp, c.conn, log)
 			c.quota.put(mem.size())
 			c.exp.pool.put(mem)
 			c.exp.users.Done()
@@ -185,7 +186,6 @@ func (s *Server) serveConn(ctx context.Context, c *session) {
 	c.exp.counters.Connections.Add(1)
 	err = conn.run(ctx)
 	c.exp.counters.Connections.Add(-1)
-	s.ended(conn)
 	var broken *ProtocolError
 	switch {
 	case err == nil:
@@ -241,6 +241,7 @@ func (s *Server) attach(ctx context.Context, c *session, e *export) (*memory, er
 	}
 	s.mu.Lock()
 	c.exp = e
+	e.backing.conns++
 	s.mu.Unlock()
 	return m, nil
 }
@@ -279,7 +280,6 @@ func (s *Server) begin(c *session, conn *conn) bool {
 		return false
 	}
 	c.conn = conn
-	c.exp.backing.conns++
 	_ = c.nc.SetDeadline(time.Time{})
 	if c.secure != nil {
 		c.secure.wire.begin()

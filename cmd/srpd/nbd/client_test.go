@@ -29,6 +29,8 @@ type server struct {
 	path string
 	log  *logBuffer
 
+	also []chan error // results of further Serve calls
+
 	failing bool // Shutdown may report an error
 }
 
@@ -96,8 +98,10 @@ func serve(t testing.TB, cfg nbd.Config, exports ...nbd.Export) *server {
 		if err := s.Shutdown(ctx); err != nil && !srv.failing {
 			t.Errorf("shutdown: %v", err)
 		}
-		if err := <-done; err != nil {
-			t.Errorf("serve: %v", err)
+		for _, done := range append(srv.also, done) {
+			if err := <-done; err != nil {
+				t.Errorf("serve: %v", err)
+			}
 		}
 		for _, e := range exports {
 			if n := e.Backend.(testDisk).Regions(); n != 0 {

@@ -3,6 +3,7 @@ package nbd
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"minisrp/scsi/disk"
 	"minisrp/verbs/dispatch"
@@ -27,18 +28,19 @@ type LossAccepter interface {
 type backing struct {
 	backend Backend
 	exports int
-	conns   int  // in transmission
+	conns   int  // that have chosen an export
 	told    bool // somebody's flush has failed with the loss
 	unsure  bool // somebody who may rely on what was lost does not know
 }
 
 // ended counts a connection off, after everything it had at the backend has
-// completed, and accepts a loss that all know of.
-func (s *Server) ended(conn *conn) {
-	e := conn.exp
+// completed, and accepts a loss that all know of. conn is nil if it has not come to
+// transmission.
+func (s *Server) ended(e *export, conn *conn, log *slog.Logger) {
+	told := conn != nil && conn.told.Load()
 	// Of a client that has not said goodbye nobody knows whether it counts on what it wrote. Once that is durable,
 	// it may.
-	vanished := !conn.parting && !conn.told.Load() && conn.wrote
+	vanished := conn != nil && !conn.parting && !told && conn.wrote
 	s.mu.Lock()
 	vanished = vanished && !e.removed // else the disk is flushed at the end of the export
 	s.mu.Unlock()
@@ -49,7 +51,7 @@ func (s *Server) ended(conn *conn) {
 	s.mu.Lock()
 	b := e.backing
 	b.conns--
-	b.told = b.told || conn.told.Load()
+	b.told = b.told || told
 	b.unsure = b.unsure || lost != nil
 	accept := b.conns == 0 && b.told && !b.unsure
 	if accept {
@@ -58,7 +60,7 @@ func (s *Server) ended(conn *conn) {
 	s.mu.Unlock()
 	switch {
 	case lost != nil && !errors.Is(lost, disk.ErrClosed):
-		conn.log.Error("what a client wrote that has gone away could not be made durable", keyError, lost)
+		log.Error("what a client wrote that has gone away could not be made durable", keyError, lost)
 	case accept:
 		s.acceptLoss(e, "all clients knew of it and have left")
 	}

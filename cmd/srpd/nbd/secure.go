@@ -114,12 +114,13 @@ func (c *conn) writeSecure(wait bool) bool {
 			}
 		}
 		done, err := s.wire.flush(wait)
+		c.exp.counters.Full.Add(s.wire.fulls)
+		s.wire.fulls = 0
 		switch {
 		case err != nil:
 			c.broken(err)
 			return true
 		case !done:
-			c.exp.counters.Full.Add(1)
 			return false
 		case c.at == c.end:
 			return true

@@ -40,6 +40,7 @@ type wire struct {
 	spare   []byte
 	wait    bool
 	full    bool
+	fulls   uint64 // times that the socket took no more
 	failure error
 	send    func(fd uintptr) bool // w.transmit, made once
 }
@@ -154,6 +155,7 @@ func (w *wire) transmit(fd uintptr) bool {
 		switch {
 		case e == unix.EINTR:
 		case e == unix.EAGAIN:
+			w.fulls++
 			w.full = !w.wait
 			return w.full
 		case e != 0:
