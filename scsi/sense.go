@@ -31,6 +31,10 @@ const (
 const (
 	FixedSenseSize = 18  // fixed format as this package builds it
 	MaxSenseSize   = 252 // largest sense data that the standard allows (SPC-5 4.4.1)
+
+	// LongestSense is what the longest sense data that Sense.Put builds takes: the header and the descriptors
+	// information, command specific, sense key specific, field replaceable unit and stream commands.
+	LongestSense = 8 + 12 + 12 + 8 + 4 + 4
 )
 
 // Response codes of sense data, the low seven bits of its first byte.
@@ -233,12 +237,12 @@ func (s *Sense) setSKS(b []byte) {
 	}
 }
 
-// Put writes the sense data into b and returns how many bytes it wrote: all of it, at most 52, or as
+// Put writes the sense data into b and returns how many bytes it wrote: all of it, at most LongestSense, or as
 // much as b holds. Where b cuts it, SDAT_OVFL is set and the length byte still tells the whole. In fixed
 // format an Information above 32 bits is left out (VALID clear), and a CommandSpecific above 32 bits is
 // written as all ones.
 func (s *Sense) Put(b []byte) int {
-	var full [senseBuildSize]byte
+	var full [LongestSense]byte
 	n := 0
 	if s.Descriptor {
 		n = s.putDescriptor(&full)
@@ -254,11 +258,7 @@ func (s *Sense) Put(b []byte) int {
 	return copy(b, full[:n])
 }
 
-// senseBuildSize is what the longest sense data that Put builds takes: the header and the descriptors
-// information, command specific, sense key specific, field replaceable unit and stream commands.
-const senseBuildSize = 8 + 12 + 12 + 8 + 4 + 4
-
-func (s *Sense) putFixed(b *[senseBuildSize]byte) int {
+func (s *Sense) putFixed(b *[LongestSense]byte) int {
 	b[0] = senseFixed | bit(s.Deferred, 0)
 	b[2] = bit(s.Filemark, 7) | bit(s.EOM, 6) | bit(s.ILI, 5) | bit(s.Overflow, 4) | byte(s.Key)&0x0f
 	if s.InformationValid && s.Information <= math.MaxUint32 {
@@ -273,7 +273,7 @@ func (s *Sense) putFixed(b *[senseBuildSize]byte) int {
 	return FixedSenseSize
 }
 
-func (s *Sense) putDescriptor(b *[senseBuildSize]byte) int {
+func (s *Sense) putDescriptor(b *[LongestSense]byte) int {
 	b[0] = senseDescriptor | bit(s.Deferred, 0)
 	b[1] = byte(s.Key) & 0x0f
 	b[2], b[3] = s.ASC.Code(), s.ASC.Qualifier()

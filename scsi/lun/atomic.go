@@ -20,7 +20,7 @@ func (s *Server) compareAndWrite(t *Task) Verdict {
 	if v := t.span(fc, c.LBA, uint32(c.Blocks)); v == Finished {
 		return v
 	}
-	t.kind, t.exclusive, t.fua = kindCompareWrite, true, c.FUA && fc.info.Volatile
+	t.kind, t.exclusive, t.fua = kindCompareWrite, true, t.through(fc, c.FUA, true)
 	return t.take(2 * uint32(t.length))
 }
 
@@ -29,17 +29,17 @@ func (u *Unit) workCompareWrite(ctx context.Context, t *Task) scsi.Sense {
 	old, data := split(t.Data, t.length)
 	if t.fua { // what is compared must be what would be read after a loss of power
 		if err := u.store.Flush(ctx); err != nil {
-			return senseOf(err, scsi.ASCWriteError)
+			return u.senseOf(err, scsi.ASCWriteError)
 		}
 	}
 	at, err := u.compare(ctx, old, t.off, t.length)
 	switch {
 	case err != nil:
-		return senseOf(err, scsi.ASCUnrecoveredRead)
+		return u.senseOf(err, scsi.ASCUnrecoveredRead)
 	case at >= 0:
 		return miscompare(at)
 	}
-	return senseOf(u.store.Write(ctx, data, t.off, t.fua), scsi.ASCWriteError)
+	return u.senseOf(u.store.Write(ctx, data, t.off, t.fua), scsi.ASCWriteError)
 }
 
 // split cuts data, which stays where it is, behind n bytes.
@@ -91,7 +91,7 @@ func (s *Server) orWrite(t *Task) Verdict {
 	}
 	t.state = taskReady
 	t.kind, t.exclusive, t.whole = kindOr, true, clears
-	t.fua = c.FUA && fc.info.Volatile
+	t.fua = t.through(fc, c.FUA, true)
 	t.and, t.policy, t.gen = clears, c.PreviousGeneration, c.New
 	switch t.unit.or.judge(c.Expected, clears) {
 	case 'r':
@@ -128,7 +128,7 @@ func (u *Unit) workOr(ctx context.Context, t *Task) scsi.Sense {
 	for done := uint64(0); done < t.length; {
 		b := buffer[:min(t.length-done, fillBytes)]
 		if err := u.store.Read(ctx, [][]byte{b}, t.off+done); err != nil {
-			return senseOf(err, scsi.ASCUnrecoveredRead)
+			return u.senseOf(err, scsi.ASCUnrecoveredRead)
 		}
 		for i := 0; i < len(b); {
 			w := bits.next(len(b) - i)
@@ -136,14 +136,11 @@ func (u *Unit) workOr(ctx context.Context, t *Task) scsi.Sense {
 			i += len(w)
 		}
 		if err := u.store.Write(ctx, [][]byte{b}, t.off+done, false); err != nil {
-			return senseOf(err, scsi.ASCWriteError)
+			return u.senseOf(err, scsi.ASCWriteError)
 		}
 		done += uint64(len(b))
 	}
-	if t.fua {
-		return senseOf(u.store.Flush(ctx), scsi.ASCWriteError)
-	}
-	return scsi.Sense{}
+	return u.last(ctx, t)
 }
 
 func combine(b, with []byte, and bool) {

@@ -44,6 +44,11 @@ func (t *Task) span(fc *facts, lba uint64, blocks uint32) Verdict {
 	return Proceed
 }
 
+// through says whether a command goes through to the medium: FUA does so, and so does a write without write cache.
+func (t *Task) through(fc *facts, fua, write bool) bool {
+	return fc.info.Volatile && (fua || write && !t.unit.modes.means.writeCache)
+}
+
 // take makes n bytes of data from the initiator a part of the plan. A command that the initiator has not given enough
 // data for is refused as a whole: part of it would be a block of unknown content.
 func (t *Task) take(n uint32) Verdict {
@@ -65,7 +70,7 @@ func (s *Server) readWrite(t *Task) Verdict {
 		return v
 	}
 	n := uint32(t.length)
-	t.wanted, t.fua = int64(n), c.FUA && fc.info.Volatile
+	t.wanted, t.fua = int64(n), t.through(fc, c.FUA, c.Write)
 	m := &t.unit.memory
 	w := m.Load
 	if c.Write {
@@ -121,6 +126,7 @@ func (s *Server) unmap(t *Task) Verdict {
 		return t.fail(scsi.KeyIllegalRequest, scsi.ASCParameterListLength)
 	}
 	t.whole = true // as the worker reads the list
+	t.fua = t.through(t.unit.facts.Load(), false, true)
 	return t.take(n)
 }
 
@@ -138,6 +144,7 @@ func (s *Server) writeSame(t *Task) Verdict {
 		return t.badLength()
 	}
 	t.kind, t.hole, t.noData = kindWriteSame, c.Unmap, c.NoData
+	t.fua = t.through(fc, false, true)
 	if c.NoData {
 		return Proceed
 	}

@@ -49,7 +49,7 @@
 //
 // The states of a task stand at taskState, in task.go. Which tasks may run at the same time is said by SAM-5: ORDERED
 // tasks wait for all older ones, SIMPLE ones for older ORDERED ones, HEAD OF QUEUE ones for nothing. There is one task
-// set a unit (TST 0); tasks that another nexus aborts end with TASK ABORTED (TAS 1).
+// set a unit (TST 0); tasks that another nexus aborts end with TASK ABORTED, or without a word where TAS is 0.
 //
 // COMPARE AND WRITE and ORWRITE are uninterrupted (SBC-4 4.25): such a task waits until no other that touches one of its
 // blocks is under way, and holds back those that come later. READ and WRITE look for such tasks only while there are any.
@@ -68,11 +68,12 @@
 // # Clauses
 //
 // SAM-5 4.7 (LUNs), 5.14 (unit attention), 7 (task management), 8 (task sets); SPC-5 6 and 7 (INQUIRY, VPD, MODE
-// SENSE, REPORT LUNS, REQUEST SENSE, REPORT SUPPORTED OPERATION CODES); SBC-4 4.27, 5 and 6 (READ, WRITE, VERIFY,
+// SENSE, MODE SELECT, REPORT LUNS, REQUEST SENSE, REPORT SUPPORTED OPERATION CODES); SBC-4 4.27, 5 and 6 (READ, WRITE, VERIFY,
 // WRITE AND VERIFY, COMPARE AND WRITE, ORWRITE, PRE-FETCH, SYNCHRONIZE CACHE, UNMAP, WRITE SAME,
-// GET LBA STATUS, READ CAPACITY, block VPD pages).
+// GET LBA STATUS, READ CAPACITY, block VPD and mode pages).
 //
 // Where the standards leave a choice: SYNCHRONIZE CACHE with IMMED answers when it is done; a WRITE with less data than
 // its CDB says is refused as a whole; READ with FUA flushes before it reads; WRITE SAME of 0 blocks is refused (WSNZ).
-// READ(32) and WRITE(32), which SBC-4 4.21.2.2 keeps for units with protection information, are carried out too.
+// Informational exceptions are told by unit attention or on request only (MRIE 2 and 6); a logical unit reset brings
+// back the mode parameters that were saved, and leaves a write cache on; READ(32) and WRITE(32), which SBC-4 4.21.2.2 keeps for units with protection information, are carried out too.
 package lun

@@ -143,6 +143,8 @@ func effects() map[string]func(t *testing.T, u *effectUnit) {
 				t.Errorf("%d commands, %d have an effect", n, len(effects()))
 			}
 		},
+		"MODE SELECT(6)":        modeSelectEffect(false),
+		"MODE SELECT(10)":       modeSelectEffect(true),
 		"MODE SENSE(6)":         modeSenseEffect(false),
 		"MODE SENSE(10)":        modeSenseEffect(true),
 		"READ CAPACITY(10)":     readCapacity10Effect,

@@ -26,6 +26,10 @@ var (
 	// corrects the value.
 	ErrConfig = errors.New("bad unit configuration")
 
+	// ErrKept says that what a store has kept for its unit cannot be understood. The caller has the store keep nothing
+	// under that name (for a file store: removes the file beside it), or finds the version that wrote it.
+	ErrKept = errors.New("cannot be understood")
+
 	// ErrLUN says that a LUN is taken, empty, or beyond MaxUnits. The caller takes another.
 	ErrLUN = errors.New("no such LUN to be had")
 )

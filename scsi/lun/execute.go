@@ -43,6 +43,14 @@ func (s *Server) Execute(f *dispatch.Frame, t *Task) Progress {
 
 // settle makes what the worker has left the result.
 func (t *Task) settle() {
+	u := t.unit
+	if t.kind == kindModeSelect {
+		t.server.selected(t)
+	}
+	if u.lost.Load() && !u.lostTold {
+		u.lostTold = true
+		u.tellException()
+	}
 	switch {
 	case t.aborted:
 		t.end(scsi.StatusTaskAborted)

@@ -18,16 +18,12 @@ type facts struct {
 	pages      []vpdPage
 	capacity10 []byte
 	capacity16 []byte
-	mode       [2][2]modeAnswers // MODE SENSE(6) and (10): current values, which are the defaults, and changeable ones
 }
 
 type vpdPage struct {
 	code uint8
 	data []byte
 }
-
-// modeAnswers is MODE SENSE data for each page and each form of the block descriptor.
-type modeAnswers [numModePages][numDescriptors][]byte
 
 // companyID stands in NAA names where an IEEE company identifier belongs. Its second bit makes it a locally
 // administered one, which no company is assigned.
@@ -48,8 +44,6 @@ func newFacts(cfg *Config, info Info) *facts {
 	fc.capacity10, fc.capacity16 = capacity.Append10(nil), capacity.Append16(nil)
 	fc.inquiry = standardInquiry(scsi.QualifierConnected, scsi.DeviceDisk, cfg.Vendor, cfg.Product, cfg.Revision)
 	fc.vpd(cfg, per)
-
-	fc.modes(cfg)
 	return fc
 }
 

@@ -212,7 +212,7 @@ func TestSenseOfStoreErrors(t *testing.T) {
 		{errors.Join(unix.ENOSPC, ErrLost), scsi.KeyMediumError, scsi.ASCWriteError},
 		{nil, scsi.KeyNoSense, scsi.ASCNone},
 	} {
-		if s := senseOf(c.err, scsi.ASCUnrecoveredRead); s.Key != c.key || s.ASC != c.code {
+		if s := new(Unit).senseOf(c.err, scsi.ASCUnrecoveredRead); s.Key != c.key || s.ASC != c.code {
 			t.Errorf("%v: %v", c.err, s)
 		}
 	}

@@ -51,7 +51,7 @@ func (u *Unit) workLBAStatus(ctx context.Context, t *Task) scsi.Sense {
 		if isSparse {
 			var err error
 			if hole, n, err = sparse.Extent(ctx, off); err != nil {
-				return senseOf(err, scsi.ASCUnrecoveredRead)
+				return u.senseOf(err, scsi.ASCUnrecoveredRead)
 			}
 			hole, n = wholeBlocks(hole, n, size-off, uint64(fc.info.BlockSize))
 		}

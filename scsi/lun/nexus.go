@@ -8,6 +8,8 @@ type event uint8
 const (
 	eventReset event = iota
 	eventCapacity
+	eventModes     // MODE SELECT
+	eventException // an informational exception
 	numEvents
 )
 
@@ -18,9 +20,10 @@ type condition uint16
 const (
 	conditionPowerOn condition = 1 << (numEvents + iota)
 	conditionLUNs
+	conditionCleared // tasks of the nexus were aborted by another
 )
 
-// conditions gives the codes, in the order in which they are reported.
+// conditions gives the codes, in the order in which they are reported; 0 is the unit's exception.
 var conditions = [...]struct {
 	is   condition
 	code scsi.ASC
@@ -28,7 +31,10 @@ var conditions = [...]struct {
 	{conditionPowerOn, scsi.ASCPowerOnReset},
 	{1 << eventReset, scsi.ASCTargetReset},
 	{1 << eventCapacity, scsi.ASCCapacityChanged},
+	{conditionCleared, scsi.ASCCommandsCleared},
+	{1 << eventModes, scsi.ASCModeParametersChanged},
 	{conditionLUNs, scsi.ASCReportedLUNsChanged},
+	{1 << eventException, 0},
 }
 
 // Nexus is what a server keeps for one initiator port: which events the initiator has not been told of yet, unit by
@@ -63,10 +69,36 @@ func (x *Nexus) attend(v *view, n int) scsi.ASC {
 	for _, c := range conditions {
 		if a.pending&c.is != 0 {
 			a.pending &^= c.is
-			return c.code
+			if c.code != 0 {
+				return c.code
+			}
+			if code := sl.unit.exception(); code != 0 {
+				return code
+			}
 		}
 	}
 	return 0
+}
+
+// owe notes a condition that only this nexus has at the unit in slot n of v.
+func (x *Nexus) owe(v *view, n int, c condition) {
+	x.look(v, n)
+	x.units[n].pending |= c
+}
+
+// caused lets every nexus know of an event but that of the task, whose doing it is.
+func (s *Server) caused(t *Task, e event) {
+	v := s.view.Load()
+	own := v.slots[t.Slot].unit == t.unit
+	if own {
+		t.Nexus.look(v, t.Slot)
+	}
+	t.unit.happened(e)
+	if own {
+		a := &t.Nexus.units[t.Slot]
+		a.seen[e]++
+		a.events++
+	}
 }
 
 // look compares the counters and notes what has happened since.

@@ -36,8 +36,8 @@ func (s *Server) preFetch(t *Task) Verdict {
 // workPreFetch has the store fetch the blocks, or reads them.
 func (u *Unit) workPreFetch(ctx context.Context, t *Task) scsi.Sense {
 	if p, ok := find[Prefetcher](u.store); ok && t.soon {
-		return senseOf(p.Prefetch(ctx, t.off, t.length), scsi.ASCUnrecoveredRead)
+		return u.senseOf(p.Prefetch(ctx, t.off, t.length), scsi.ASCUnrecoveredRead)
 	}
 	_, err := u.compare(ctx, nil, t.off, t.length)
-	return senseOf(err, scsi.ASCUnrecoveredRead)
+	return u.senseOf(err, scsi.ASCUnrecoveredRead)
 }

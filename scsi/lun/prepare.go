@@ -27,10 +27,13 @@ const (
 	kindWriteVerify
 	kindCompareWrite
 	kindOr
+	kindModeSelect // all of them
 )
 
 // inOnePiece says whether the task's data is looked at as a whole: there is not more of it than MinBuffer.
-func (k kind) inOnePiece() bool { return k == kindUnmap || k == kindWriteSame || k == kindVerifySame }
+func (k kind) inOnePiece() bool {
+	return k == kindUnmap || k == kindWriteSame || k == kindVerifySame || k == kindModeSelect
+}
 
 // sends says whether data goes to the initiator; if not, it may come from there.
 func (k kind) sends() bool { return k == kindReply || k == kindRead || k == kindLBAStatus }
@@ -118,8 +121,13 @@ func (s *Server) start(t *Task) Verdict {
 	if t.CDB[0] == byte(scsi.OpVariableLength) && (int(t.CDB[7])+8 != c.Length || t.CDBLength != 0 && int(t.CDBLength) < c.Length) {
 		return t.badField(7, -1) // ADDITIONAL CDB LENGTH
 	}
-	if c.flags&changesMedium != 0 && t.unit.cfg.ReadOnly {
-		return t.fail(scsi.KeyDataProtect, scsi.ASCWriteProtected)
+	if c.flags&changesMedium != 0 {
+		switch {
+		case t.unit.cfg.ReadOnly:
+			return t.fail(scsi.KeyDataProtect, scsi.ASCWriteProtected)
+		case t.unit.modes.means.protected:
+			return t.fail(scsi.KeyDataProtect, ascSoftwareProtected)
+		}
 	}
 	v := c.prepare(s, t)
 	if v == Proceed && t.kind > kindFlush && t.set.mustWait(t) {
@@ -131,6 +139,9 @@ func (s *Server) start(t *Task) Verdict {
 
 // ascInvalidMessage is INVALID MESSAGE ERROR, the answer to a task attribute that cannot be had (SAM-5 8.6).
 const ascInvalidMessage scsi.ASC = 0x4900
+
+// ascSoftwareProtected is LOGICAL UNIT SOFTWARE WRITE PROTECTED.
+const ascSoftwareProtected scsi.ASC = 0x2702
 
 func isZero(l scsi.LUN) bool {
 	n, ok := l.Unit()

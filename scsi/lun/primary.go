@@ -30,7 +30,11 @@ func (s *Server) requestSense(t *Task) Verdict {
 		if v := s.view.Load(); v.slots[t.Slot].unit == t.unit {
 			if code := t.Nexus.attend(v, t.Slot); code != 0 {
 				sense.Key, sense.ASC = scsi.KeyUnitAttention, code
+				break
 			}
+		}
+		if t.unit.modes.means.exceptions.Method == scsi.ExceptionsOnRequest {
+			sense.ASC = t.unit.exception()
 		}
 	}
 	n := sense.Put(t.small[:])

@@ -32,6 +32,32 @@ type Prefetcher interface {
 	Prefetch(ctx context.Context, off, n uint64) error
 }
 
+// Keeper is a Store that keeps a little beside the blocks, for the unit: what initiators have asked it to save.
+type Keeper interface {
+	Store
+
+	// Keep makes b what is kept under a name of letters a to z. When it returns that lasts; if it fails, what was
+	// kept before may be kept still. An empty b forgets the name.
+	Keep(ctx context.Context, name string, b []byte) error
+
+	// Kept returns what is kept under a name, and nothing if nothing is.
+	Kept(ctx context.Context, name string) ([]byte, error)
+}
+
+// Metered is a Store that knows how much space it takes. Log page 0Ch tells it.
+type Metered interface {
+	Store
+
+	// Space returns what the store takes now, and what there is left for it.
+	Space(ctx context.Context) (Space, error)
+}
+
+// Space is what a store takes, in bytes.
+type Space struct {
+	Used      uint64
+	Available uint64 // what others may take too
+}
+
 // find returns what s or a store below it is beyond Store, if any of them is a T.
 func find[T Store](s Store) (t T, ok bool) {
 	for s != nil {

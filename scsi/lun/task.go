@@ -74,11 +74,11 @@ type Task struct {
 	// Result: valid when Prepare has said Finished, Execute has said Done, or TaskDone was called.
 
 	Status      scsi.Status
-	Quiet       bool  // aborted by its own nexus: no response may be sent
+	Quiet       bool  // aborted: no response may be sent
 	InResidual  int64 // room left over; negative: bytes that found no room
 	OutResidual int64 // bytes not wanted; negative: bytes wanted beyond those offered
 
-	sense    [scsi.FixedSenseSize]byte
+	sense    [scsi.LongestSense]byte
 	senseLen uint8
 
 	// Fixed after Init.
@@ -121,14 +121,18 @@ type Task struct {
 	policy    uint8
 	gen       uint32 // ORWRITE that clears bits: the unit's next generation
 
+	values modeValues // MODE SELECT: what it began with, and after the worker what it makes
+	keep   bool       // MODE SELECT with SP
+
 	// Worker.
 
+	kept   bool          // the store has saved values
 	claim  atomic.Uint32 // who has the task while it is queued: see claim states
 	result scsi.Sense    // KeyNoSense: it went well
 }
 
-// smallReply holds the longest answer that is made for one task, that of REQUEST SENSE.
-const smallReply = 64
+// smallReply holds the longest answer that is made for one task at Dispatch, that of MODE SENSE.
+const smallReply = 8 + 16 + len(modeValues{})
 
 // taskState is where a task is in its life.
 //
@@ -210,6 +214,7 @@ func (t *Task) end(st scsi.Status) Verdict {
 
 // check makes CHECK CONDITION with s the result.
 func (t *Task) check(s scsi.Sense) Verdict {
+	s.Descriptor = t.unit != nil && t.unit.modes.means.descriptors
 	t.senseLen = uint8(s.Put(t.sense[:]))
 	if t.unit != nil {
 		t.unit.stats.Checks++

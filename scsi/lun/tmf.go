@@ -81,8 +81,9 @@ func (m *TMF) covers(t *Task) bool {
 
 // Manage carries out a task management function. The tasks that it means are aborted at once: what has not begun
 // to work does not, and those that move data at that moment are waited for. The answer comes when every one of them
-// has left the task set or cannot move a byte any more. Tasks that another nexus aborts end with TASK ABORTED
-// (TAS is 1 in the Control mode page); those of the function's own nexus end Quiet. Level: Dispatch.
+// has left the task set or cannot move a byte any more. Tasks of the function's own nexus end Quiet; those of others with
+// TASK ABORTED or, if TAS is 0 in the Control mode page, Quiet too, and their nexus is told by a unit attention. Level:
+// Dispatch.
 func (s *Server) Manage(f *dispatch.Frame, m *TMF) {
 	s.mustOwn(f)
 	_, u, place := s.view.Load().lookup(m.LUN)
@@ -101,15 +102,22 @@ func (s *Server) Manage(f *dispatch.Frame, m *TMF) {
 		}
 	}
 	m.seq, m.left = set.seq, 0
+	told := true
+	if u != nil {
+		told = u.modes.means.abortedTold
+	}
 	if m.Function == LogicalUnitReset && u != nil {
-		u.happened(eventReset)
-		u.stats.Resets++
+		u.reset()
 	}
 	for t := set.head; t != nil; t = t.next {
 		if !m.covers(t) {
 			continue
 		}
-		s.abort(f, t, t.Nexus == m.Nexus)
+		own := t.Nexus == m.Nexus
+		if !own && !told && m.Function != LogicalUnitReset {
+			s.cleared(t)
+		}
+		s.abort(f, t, own || !told)
 		if !t.fenced {
 			m.left++
 		}
@@ -119,6 +127,20 @@ func (s *Server) Manage(f *dispatch.Frame, m *TMF) {
 		return
 	}
 	m.next, set.functions = set.functions, m
+}
+
+// reset makes the unit forget what initiators have set.
+func (u *Unit) reset() {
+	u.happened(eventReset)
+	u.stats.Resets++
+	u.modes.reset()
+}
+
+// cleared notes that the nexus of a task is to be told that another has aborted it.
+func (s *Server) cleared(t *Task) {
+	if v := t.server.view.Load(); t.Slot >= 0 && v.slots[t.Slot].unit == t.unit {
+		t.Nexus.owe(v, t.Slot, conditionCleared)
+	}
 }
 
 func (s *Server) answer(f *dispatch.Frame, m *TMF, r Response) {

@@ -32,10 +32,15 @@ type Unit struct {
 	closing atomic.Bool   // no task may enter; set before inside is looked at for the last time
 	drained chan struct{} // capacity 1: inside has become 0 while closing
 
+	lost atomic.Bool // the store has lost writes that were acknowledged
+
 	// Processor.
 	set   taskSet
+	modes modes // but for what is fixed in it
 	or    orState
 	stats Stats
+
+	lostTold bool // what lost says was told
 }
 
 // Config is what a unit is made of. Text is printable ASCII.
@@ -66,7 +71,7 @@ type Stats struct {
 }
 
 // NewUnit makes a unit that is not attached yet, starts its workers, and takes the store over; if it fails, the store
-// is still the caller's. Errors: ErrConfig, ErrGeometry.
+// is still the caller's. Errors: ErrConfig, ErrGeometry, ErrKept, the store's.
 //
 //level:passive
 func NewUnit(p *dispatch.Processor, cfg Config) (*Unit, error) {
@@ -82,6 +87,9 @@ func NewUnit(p *dispatch.Processor, cfg Config) (*Unit, error) {
 	u.or.policy = scsi.OrAllRefused
 	if isMapped {
 		u.memory = mapped.Mapping()
+	}
+	if err := u.modes.init(u.store, info); err != nil {
+		return nil, fmt.Errorf("unit %q: %w", cfg.Serial, err)
 	}
 	u.facts.Store(newFacts(&u.cfg, info))
 	u.worker = dispatch.NewWorker(cfg.Workers)

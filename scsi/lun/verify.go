@@ -50,7 +50,7 @@ func (u *Unit) workVerify(ctx context.Context, t *Task) scsi.Sense {
 	}
 	at, err := u.compare(ctx, data, t.off, t.length)
 	if err != nil {
-		return senseOf(err, scsi.ASCUnrecoveredRead)
+		return u.senseOf(err, scsi.ASCUnrecoveredRead)
 	}
 	if at >= 0 && t.kind == kindVerifySame {
 		at %= int64(len(t.Data[0]))
@@ -61,11 +61,11 @@ func (u *Unit) workVerify(ctx context.Context, t *Task) scsi.Sense {
 // workWriteVerify writes to the medium, as the standard has it, and reads back.
 func (u *Unit) workWriteVerify(ctx context.Context, t *Task) scsi.Sense {
 	if err := u.store.Write(ctx, t.Data, t.off, u.facts.Load().info.Volatile); err != nil {
-		return senseOf(err, scsi.ASCWriteError)
+		return u.senseOf(err, scsi.ASCWriteError)
 	}
 	at, err := u.compare(ctx, t.Data, t.off, t.length)
 	if err != nil {
-		return senseOf(err, scsi.ASCUnrecoveredRead)
+		return u.senseOf(err, scsi.ASCUnrecoveredRead)
 	}
 	return miscompare(at)
 }

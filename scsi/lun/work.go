@@ -16,14 +16,14 @@ func (u *Unit) work(ctx context.Context, t *Task) scsi.Sense {
 	case kindRead:
 		if t.fua { // what is read must be what would be read after a loss of power
 			if err := u.store.Flush(ctx); err != nil {
-				return senseOf(err, scsi.ASCWriteError)
+				return u.senseOf(err, scsi.ASCWriteError)
 			}
 		}
-		return senseOf(u.store.Read(ctx, t.Data, t.off), scsi.ASCUnrecoveredRead)
+		return u.senseOf(u.store.Read(ctx, t.Data, t.off), scsi.ASCUnrecoveredRead)
 	case kindWrite:
-		return senseOf(u.store.Write(ctx, t.Data, t.off, t.fua), scsi.ASCWriteError)
+		return u.senseOf(u.store.Write(ctx, t.Data, t.off, t.fua), scsi.ASCWriteError)
 	case kindFlush:
-		return senseOf(u.store.Flush(ctx), scsi.ASCWriteError)
+		return u.senseOf(u.store.Flush(ctx), scsi.ASCWriteError)
 	case kindLBAStatus:
 		return u.workLBAStatus(ctx, t)
 	case kindPreFetch:
@@ -40,6 +40,8 @@ func (u *Unit) work(ctx context.Context, t *Task) scsi.Sense {
 		return u.workCompareWrite(ctx, t)
 	case kindOr:
 		return u.workOr(ctx, t)
+	case kindModeSelect:
+		return u.workModeSelect(ctx, t)
 	}
 	return scsi.MakeSense(scsi.KeyHardwareError, scsi.ASCInternalTargetFailure)
 }
@@ -72,10 +74,10 @@ func (u *Unit) workUnmap(ctx context.Context, t *Task) scsi.Sense {
 			continue
 		}
 		if err := u.store.Unmap(ctx, e.LBA<<fc.shift, uint64(e.Blocks)<<fc.shift); err != nil {
-			return senseOf(err, scsi.ASCWriteError)
+			return u.senseOf(err, scsi.ASCWriteError)
 		}
 	}
-	return scsi.Sense{}
+	return u.last(ctx, t)
 }
 
 // workSame writes a block over and over; zeros go by a shorter way.
@@ -86,7 +88,18 @@ func (u *Unit) workSame(ctx context.Context, t *Task) scsi.Sense {
 	} else {
 		err = fill(ctx, u.store, t.Data[0], t.off, t.length)
 	}
-	return senseOf(err, scsi.ASCWriteError)
+	if err != nil {
+		return u.senseOf(err, scsi.ASCWriteError)
+	}
+	return u.last(ctx, t)
+}
+
+// last makes what a task has changed last, if the task is to go through to the medium.
+func (u *Unit) last(ctx context.Context, t *Task) scsi.Sense {
+	if !t.fua {
+		return scsi.Sense{}
+	}
+	return u.senseOf(u.store.Flush(ctx), scsi.ASCWriteError)
 }
 
 func isZeros(b []byte) bool {
@@ -98,19 +111,24 @@ func isZeros(b []byte) bool {
 	return true
 }
 
-func badParameter(at int) scsi.Sense {
+// badParameter refuses the parameter list for the byte given.
+func badParameter(at int) scsi.Sense { return badParameterBit(at, -1) }
+
+// badParameterBit does so for the field whose most significant bit is given.
+func badParameterBit(at int, bit int8) scsi.Sense {
 	s := scsi.MakeSense(scsi.KeyIllegalRequest, scsi.ASCInvalidFieldInParameters)
-	s.SetField(scsi.FieldPointer{Data: true, Byte: uint16(at), Bit: -1})
+	s.SetField(scsi.FieldPointer{Data: true, Byte: uint16(at), Bit: bit})
 	return s
 }
 
 // senseOf translates a store's error: the one place where that is done. medium is the code of a failure that means
 // nothing in particular.
-func senseOf(err error, medium scsi.ASC) scsi.Sense {
+func (u *Unit) senseOf(err error, medium scsi.ASC) scsi.Sense {
 	switch {
 	case err == nil:
 		return scsi.Sense{}
 	case errors.Is(err, ErrLost): // whatever it was that failed then
+		u.lost.Store(true)
 		return scsi.MakeSense(scsi.KeyMediumError, scsi.ASCWriteError)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return scsi.MakeSense(scsi.KeyDataProtect, scsi.ASCSpaceAllocation)

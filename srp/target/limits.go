@@ -23,8 +23,8 @@ const (
 	winOFEDIU      = 4196
 	winOFEDAllowed = 4163
 
-	// maxRspLen is the longest information unit that is sent, in bytes: a response with fixed format sense data takes
-	// 54. Initiators post receives of this size.
+	// maxRspLen is the longest information unit that is sent, in bytes: a response with the longest sense data takes
+	// 84. Initiators post receives of this size.
 	maxRspLen = 128
 
 	// DefaultMaxChannels and DefaultChannelsPerNexus bound the channels of a port, and those of one initiator port.
