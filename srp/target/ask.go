@@ -60,7 +60,7 @@ func (c *channel) act(f *dispatch.Frame, a *fault.Action) {
 // changeLimit changes the request limit by n, as far as the channel has room and one request can be sent, and returns
 // by how much.
 func (c *channel) changeLimit(n int32) int32 {
-	to := min(max(int64(c.limit)+int64(n), 1), int64(c.port.cfg.Credits))
+	to := min(max(int64(c.limit)+int64(n), min(int64(c.limit), 1)), int64(c.port.cfg.Credits))
 	n = int32(to) - c.limit
 	c.limit = int32(to)
 	return n

@@ -64,7 +64,9 @@ func (k *command) spoilResponse(f *dispatch.Frame) bool {
 	case x.Delay > 0:
 		k.hold(f, &x.Delay, heldAnswer)
 	case x.Lose:
-		if !x.Leak {
+		if x.Leak {
+			k.c.limit--
+		} else {
 			k.c.owed++
 		}
 		k.finish(f)
