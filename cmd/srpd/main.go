@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,7 @@ import (
 )
 
 func main() {
-	err := command(os.Stdout, os.Stderr).Execute()
+	err := command(os.Stdout, os.Stderr).ExecuteContext(context.Background())
 	if err != nil {
 		exitcode.Print(os.Stderr, "srpd", err)
 	}
@@ -35,7 +36,7 @@ func command(out, errs io.Writer) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exitcode.With(exitcode.Usage, err, "see: "+cmd.CommandPath()+" --help")
 	})
-	root.AddCommand(runCommand(), &cobra.Command{
+	root.AddCommand(runCommand(), validateCommand(), &cobra.Command{
 		Use:   "version",
 		Short: "print the version",
 		Args:  noArguments,

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -15,11 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"minisrp/cmd/bytesize"
-	"minisrp/cmd/exitcode"
-	"minisrp/cmd/paths"
+	"minisrp/cmd/srpd/config"
 	"minisrp/cmd/srpd/daemon"
 	"minisrp/cmd/srpd/embedded"
-	"minisrp/srp"
 )
 
 // stopTime is how long the end may take after a signal: less than the 90 s after which systemd kills.
@@ -27,7 +22,12 @@ const stopTime = 60 * time.Second
 
 // runOptions are the options of run that are not the daemon's as they are.
 type runOptions struct {
-	cfg       daemon.Config
+	file      string        // of the configuration
+	given     daemon.Config // by options
+	cfg       daemon.Config // altogether
+	embedded  bool
+	luns      int
+	targets   []string
 	size      bytesize.Size
 	store     string
 	logLevel  string
@@ -43,23 +43,28 @@ func runCommand() *cobra.Command {
 stops reading from clients, finishes what is under way, flushes, logs out and ends. Another signal, a second or more
 later, ends it at once.
 
+Options replace what the configuration file says (README.md describes it; srpd validate checks it).
+
 Disks keep their names (disk0, disk1, …) over restarts; each is also served under its identity.
 `,
 		Example: `  srpd run --embedded
   srpd run --embedded --store ram --luns 2 --state-dir /tmp/try --tcp 10809
+  srpd run --config /etc/minisrp/srpd.toml
   srpd run --embedded --target id_ext=…,ioc_guid=…,dest=192.0.2.2:5555,ch_count=2`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	c := &o.cfg
-	f.BoolVar(&c.Embedded, "embedded", false, "have a target in the process, on a software HCA of its own")
-	f.StringArrayVar(&c.Targets, "target", nil, "`login string` as ib_srp's add_target takes it; may be repeated")
+	o.given = daemon.Defaults()
+	c := &o.given
+	f.StringVar(&o.file, "config", "", "configuration `file`, with drop-ins in the directory beside it that has .d for .toml (default: "+config.DefaultFile+" if it is there)")
+	f.BoolVar(&o.embedded, "embedded", false, "have a target in the process, on a software HCA of its own")
+	f.StringArrayVar(&o.targets, "target", nil, "`login string` as ib_srp's add_target takes it; may be repeated")
 	f.IntSliceVar(&c.LUNs, "lun", nil, "`LUN` to serve; may be repeated (default: all that are found)")
-	f.IntVar(&c.Channels, "channels", 1, fmt.Sprintf("channels of a session, 1 to %d; a login string's ch_count wins", daemon.MaxChannels))
-	f.IntVar(&c.QueueSize, "queue-size", srp.DefaultQueueSize, "commands a channel; a login string's queue_size wins")
-	f.StringVar(&c.Protect, "protect", "io", "how memory is kept from targets: io, bounce or region; a login string's protect wins")
+	f.IntVar(&c.Channels, "channels", c.Channels, fmt.Sprintf("channels of a session, 1 to %d; a login string's ch_count wins", daemon.MaxChannels))
+	f.IntVar(&c.QueueSize, "queue-size", c.QueueSize, "commands a channel; a login string's queue_size wins")
+	f.StringVar(&c.Protect, "protect", c.Protect, "how memory is kept from targets: io, bounce or region; a login string's protect wins")
 	f.StringVar(&c.StateDir, "state-dir", "", "`directory` of state and embedded disks (default: $STATE_DIRECTORY, /var/lib/minisrp for root, else ~/.local/state/minisrp)")
 	f.StringVar(&c.Socket, "socket", "", "`path` of the NBD socket (default: nbd.sock in $RUNTIME_DIRECTORY, a --state-dir, $XDG_RUNTIME_DIR/minisrp or the state directory)")
 	f.StringVar(&c.TCP, "tcp", "", "serve NBD also on a TCP `address`: a port, which is of 127.0.0.1, or HOST:PORT")
@@ -68,7 +73,7 @@ Disks keep their names (disk0, disk1, …) over restarts; each is also served un
 	f.BoolVar(&c.ReadOnly, "read-only", false, "let no client write")
 	f.StringVar(&o.store, "store", string(embedded.File), "embedded target: keep the disk in a sparse file of the state directory (file), in memory (ram) or nowhere (null)")
 	f.Var(&o.size, "size", "embedded target: `size` of each disk, with K, M, G or T for powers of 1024 (default: as it is, 8G when new, 256M for ram)")
-	f.IntVar(&c.Units, "luns", 1, fmt.Sprintf("embedded target: number of disks, 1 to %d", daemon.MaxUnits))
+	f.IntVar(&o.luns, "luns", 1, fmt.Sprintf("embedded target: number of disks, 1 to %d", daemon.MaxUnits))
 	f.StringArrayVar(&c.Faults, "embedded-fault", nil, "embedded target: go wrong on purpose")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -101,58 +106,6 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	over, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
 	return errors.Join(err, d.Stop(over))
-}
-
-// complete fills in what the command line left open.
-func (o *runOptions) complete(cmd *cobra.Command) error {
-	c := &o.cfg
-	c.Store, c.Size, c.Program = embedded.Kind(o.store), uint64(o.size), program()
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return exitcode.Errorf(exitcode.Usage, "--log-level is %q, want debug, info, warn or error", o.logLevel)
-	}
-	h := &slog.HandlerOptions{Level: level}
-	switch o.logFormat {
-	case "text":
-		c.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), h))
-	case "json":
-		c.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), h))
-	default:
-		return exitcode.Errorf(exitcode.Usage, "--log-format is %q, want text or json", o.logFormat)
-	}
-	for _, option := range []string{"embedded", "store", "size", "luns", "embedded-fault"} {
-		if option != "embedded" && cmd.Flags().Changed(option) && !c.Embedded {
-			return exitcode.Errorf(exitcode.Usage, "--%s is for the embedded target, and --embedded is not given", option)
-		}
-	}
-	env := paths.Env{Get: os.Getenv, UID: os.Getuid()}
-	named := c.StateDir != ""
-	if !named {
-		c.StateDir = env.State()
-	}
-	if c.StateDir == "" {
-		return exitcode.Errorf(exitcode.Usage, "--state-dir is not given, and neither $STATE_DIRECTORY, $XDG_STATE_HOME nor $HOME is set")
-	}
-	runtimeDir := env.Runtime(c.StateDir, named)
-	for _, p := range []struct {
-		path *string
-		name string
-	}{{&c.Socket, paths.NBDSocket}, {&c.Control, paths.ControlSocket}} {
-		if *p.path == "" {
-			*p.path = filepath.Join(runtimeDir, p.name)
-		}
-	}
-	for _, p := range []*string{&c.StateDir, &c.Socket, &c.Control, &c.Capture} {
-		if *p == "" {
-			continue
-		}
-		abs, err := filepath.Abs(*p)
-		if err != nil {
-			return err
-		}
-		*p = abs
-	}
-	return nil
 }
 
 // announce tells the user, when the disks are served, where, and what to try.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -14,14 +15,14 @@ import (
 
 // Config says what a daemon is to do.
 type Config struct {
-	Embedded bool          // have a target in the process
-	Units    int           // of the embedded target, 1 to MaxUnits
-	Store    embedded.Kind // one of embedded.Kinds
-	Size     uint64        // of each embedded unit, bytes; 0: as it is, or the default of its kind
-	Faults   []string      // see embedded.ParseFaults
+	Embedded []Embedded // targets to have in the process
+	Faults   []string   // of the first of them; see embedded.ParseFaults
 
-	Targets []string // login strings; none with Embedded means the embedded target
-	LUNs    []int    // to serve; none means all that are found
+	Targets []Target // none means the embedded ones
+	LUNs    []int    // to serve, of all targets; none means all that are found
+
+	Exports    []Export // names beside those that every disk has, and restrictions
+	OnlyListed bool     // serve no disk that Exports does not name
 
 	Channels  int    // of a session whose login string does not say, 1 to MaxChannels
 	QueueSize int    // commands a channel, likewise, 1 to srp.MaxQueueSize
@@ -38,6 +39,43 @@ type Config struct {
 	Log     *slog.Logger
 }
 
+// Embedded is a target in the process.
+type Embedded struct {
+	Name  string // 1 to 32 letters, digits, '-', '_' and '.'; DefaultName is the one of the command line
+	Units []Unit // by LUN, 1 to MaxUnits
+}
+
+// Unit is a unit of an embedded target.
+type Unit struct {
+	Store    embedded.Kind // one of embedded.Kinds
+	Size     uint64        // bytes, a multiple of 512; 0: as it is, or the default of its kind
+	Path     string        // of a file; "" means a name of its own in the state directory, to which others are relative
+	ReadOnly bool
+}
+
+// Target is a target to log in to.
+type Target struct {
+	Login     string // login string; what it says wins
+	Channels  int    // 0 means Config's
+	QueueSize int    // likewise
+	LUNs      []int  // to serve; none means all
+}
+
+// Export is a disk that is served under a name of the user's choice.
+type Export struct {
+	Unit     string // its identity, or the name that it has: disk0 and so on
+	Name     string // "" means no more than those it has
+	ReadOnly bool   // under all of its names
+}
+
+// DefaultName is the name of the embedded target whose identity is the daemon's own.
+const DefaultName = "embedded"
+
+// Defaults returns the configuration of a daemon of which nothing was said.
+func Defaults() Config {
+	return Config{Channels: 1, QueueSize: srp.DefaultQueueSize, Protect: "io"}
+}
+
 // settle refuses what is wrong in a way that the user can see, and fills in the rest.
 func (c *Config) settle() error {
 	if c.Log == nil {
@@ -48,7 +86,6 @@ func (c *Config) settle() error {
 		value, least int
 		most         int
 	}{
-		{"--luns", c.Units, 1, MaxUnits},
 		{"--channels", c.Channels, 1, MaxChannels},
 		{"--queue-size", c.QueueSize, 1, srp.MaxQueueSize},
 	} {
@@ -57,30 +94,57 @@ func (c *Config) settle() error {
 		}
 	}
 	switch {
-	case !c.Embedded && len(c.Targets) == 0:
-		return &exitcode.Error{Code: exitcode.Usage, Err: fmt.Errorf("nothing to serve: neither --embedded nor --target is given"),
+	case len(c.Embedded) == 0 && len(c.Targets) == 0:
+		return &exitcode.Error{Code: exitcode.Usage, Err: fmt.Errorf("nothing to serve: neither --embedded nor --target is given, and no configuration names a target"),
 			Advice: "try: srpd run --embedded"}
-	case !slices.Contains(embedded.Kinds, c.Store):
-		return usage("--store is %q, want one of %v", c.Store, embedded.Kinds)
-	case c.Size%512 != 0:
-		return usage("--size is %d bytes, want a multiple of 512", c.Size)
+	case len(c.Embedded) > MaxEmbedded:
+		return usage("%d embedded targets, want %d at most", len(c.Embedded), MaxEmbedded)
 	case c.StateDir == "" || c.Socket == "" || c.Control == "":
 		return usage("--state-dir, --socket and --control may not be empty")
 	case c.Socket == c.Control:
 		return usage("--socket and --control are both %s, want two paths", c.Socket)
 	}
+	for i := range c.Embedded {
+		if err := c.Embedded[i].settle(c.StateDir); err != nil {
+			return err
+		}
+	}
 	for _, n := range c.LUNs {
-		if n < 0 || n > 0x3fff {
-			return usage("--lun is %d, want 0 to %d", n, 0x3fff)
+		if n < 0 || n > MaxLUN {
+			return usage("--lun is %d, want 0 to %d", n, MaxLUN)
 		}
 	}
 	var err error
-	c.TCP, err = loopback(c.TCP)
+	c.TCP, err = Loopback(c.TCP)
 	return err
 }
 
-// loopback gives an address that is a port alone the loopback as its host.
-func loopback(address string) (string, error) {
+// settle checks an embedded target, and gives its files their paths.
+func (e *Embedded) settle(dir string) error {
+	if len(e.Units) < 1 || len(e.Units) > MaxUnits {
+		return usage("--luns is %d, want 1 to %d", len(e.Units), MaxUnits)
+	}
+	for n := range e.Units {
+		u := &e.Units[n]
+		switch {
+		case !slices.Contains(embedded.Kinds, u.Store):
+			return usage("--store is %q, want one of %v", u.Store, embedded.Kinds)
+		case u.Size%512 != 0:
+			return usage("--size is %d bytes, want a multiple of 512", u.Size)
+		case u.Path == "" && e.Name == DefaultName:
+			u.Path = fmt.Sprintf("disk%d.img", n)
+		case u.Path == "":
+			u.Path = fmt.Sprintf("%s-%d.img", e.Name, n)
+		}
+		if !filepath.IsAbs(u.Path) {
+			u.Path = filepath.Join(dir, u.Path)
+		}
+	}
+	return nil
+}
+
+// Loopback gives an address that is a port alone the loopback as its host.
+func Loopback(address string) (string, error) {
 	if address == "" {
 		return "", nil
 	}

@@ -38,7 +38,7 @@ type Daemon struct {
 	capture    *tap.Capture // nil if there is none
 	fabric     *soft.Fabric
 	device     *verbs.Device // the initiator's
-	embedded   *embedded.Target
+	embedded   []*embedded.Target
 	port       *miniport.Port
 	adapter    *miniport.Adapter
 	srp        *miniport.SRP
@@ -90,7 +90,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	faults, err := embedded.ParseFaults(d.cfg.Faults, d.cfg.Units)
+	faults, err := embedded.ParseFaults(d.cfg.Faults, d.cfg.faulty())
 	if err != nil {
 		return fmt.Errorf("--embedded-fault: %w", err)
 	}
@@ -191,26 +191,7 @@ func (d *Daemon) startFabric(ctx context.Context, faults embedded.Faults) error 
 	}
 	d.device = verbs.Open(hca, d.processors[0], nil)
 	d.onStop("HCA "+adapterName, d.device.Close)
-	if !d.cfg.Embedded {
-		return nil
-	}
-	cfg := embedded.Config{
-		Fabric: d.fabric, Processor: d.processors[0], Addr: embeddedAddr,
-		IDExt: uint64(d.identity.TargetExt), GUID: verbs.GUID(d.identity.TargetGUID),
-		Store: d.cfg.Store, Size: d.cfg.Size, Dir: d.cfg.StateDir, Faults: faults, Log: d.log,
-	}
-	for n := range d.cfg.Units {
-		serial, err := d.state.UnitSerial(ctx, n)
-		if err != nil {
-			return err
-		}
-		cfg.Serials = append(cfg.Serials, serial)
-	}
-	if d.embedded, err = embedded.Start(ctx, cfg); err != nil {
-		return err
-	}
-	d.onStop("embedded target", d.embedded.Close)
-	return nil
+	return d.startEmbedded(ctx, faults)
 }
 
 // serve starts the goroutines that serve clients.

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func config(dir string) Config {
 	return Config{
-		Embedded: true, Units: 2, Store: embedded.RAM, Size: 4 << 20, Channels: 1, QueueSize: 8, Protect: "io",
+		Embedded: []Embedded{{Name: DefaultName, Units: []Unit{{Store: embedded.RAM, Size: 4 << 20}, {Store: embedded.RAM, Size: 4 << 20}}}},
+		Channels: 1, QueueSize: 8, Protect: "io",
 		StateDir: filepath.Join(dir, "s"), Socket: filepath.Join(dir, "n"), Control: filepath.Join(dir, "c"),
 		Program: "test", Log: slog.New(slog.DiscardHandler),
 	}
@@ -73,10 +74,10 @@ func TestFailedStarts(t *testing.T) {
 		func(c *Config) { c.Faults = []string{"capacity=0"} },
 		func(c *Config) { c.Faults = []string{"mood"} },
 		func(c *Config) { c.LUNs = []int{5} },
-		func(c *Config) { c.Targets = []string{"id_ext=1,ioc_guid=2,dest=192.0.2.2:7"} },
-		func(c *Config) { c.Targets = []string{"id_ext=1,ioc_guid=2,dest=203.0.113.1:5555"} },
+		func(c *Config) { c.Targets = []Target{{Login: "id_ext=1,ioc_guid=2,dest=192.0.2.2:7"}} },
+		func(c *Config) { c.Targets = []Target{{Login: "id_ext=1,ioc_guid=2,dest=203.0.113.1:5555"}} },
 		func(c *Config) { c.TCP = "203.0.113.1:10809" }, // nobody's address here
-		func(c *Config) { c.Size = 1 << 60 },
+		func(c *Config) { c.Embedded[0].Units[1].Size = 1 << 60 },
 	} {
 		cfg := config(dir)
 		spoil(&cfg)
@@ -184,12 +185,12 @@ func TestLoopback(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "", "10809": "127.0.0.1:10809", ":10809": "127.0.0.1:10809", "0.0.0.0:1": "0.0.0.0:1", "[::1]:2": "[::1]:2", "host:3": "host:3",
 	} {
-		if got, err := loopback(in); err != nil || got != want {
+		if got, err := Loopback(in); err != nil || got != want {
 			t.Errorf("%q: %q, %v", in, got, err)
 		}
 	}
 	for _, in := range []string{"host", "host:", "-1", "70000", "1:2:3", "host:http"} {
-		if got, err := loopback(in); err == nil || !strings.Contains(err.Error(), in) {
+		if got, err := Loopback(in); err == nil || !strings.Contains(err.Error(), in) {
 			t.Errorf("%q: %q, %v", in, got, err)
 		}
 	}

@@ -16,11 +16,12 @@ import (
 
 // unit is a logical unit and what was made of it.
 type unit struct {
-	unit  *miniport.Unit
-	name  string     // stable
-	disk  *disk.Disk // nil if it is none
-	err   error      // why
-	names []string   // of its exports
+	unit     *miniport.Unit
+	name     string     // stable
+	disk     *disk.Disk // nil if it is none
+	err      error      // why
+	names    []string   // of its exports
+	readOnly bool       // for all clients
 }
 
 // openDisks makes disks of the units, names them, and exports them. A unit that cannot be used is an error only when
@@ -43,6 +44,10 @@ func (d *Daemon) openDisks(ctx context.Context) error {
 		if u.name, err = d.state.Bind(ctx, mu.ID()); err != nil {
 			return err
 		}
+		if d.cfg.OnlyListed && len(d.listed(u)) == 0 {
+			u.err = errNotListed
+			continue
+		}
 		if err := d.openDisk(ctx, u); err != nil {
 			u.err = fmt.Errorf("unit %s, %s: %w", u.name, mu.ID(), err)
 			if errs = append(errs, u.err); len(d.cfg.LUNs) > 0 || ctx.Err() != nil {
@@ -51,11 +56,32 @@ func (d *Daemon) openDisks(ctx context.Context) error {
 			d.log.Error("unit is not served", keyUnit, u.name, keyIdentity, string(mu.ID()), keyError, err)
 		}
 	}
+	for _, x := range d.cfg.Exports {
+		if !slices.ContainsFunc(d.units, func(u *unit) bool { return x.names(u) }) {
+			d.log.Warn("the unit of an export is not there", keyExport, x.Name, keyUnit, x.Unit)
+		}
+	}
 	if len(errs) == len(all) {
 		return errors.Join(errs...)
 	}
 	return nil
 }
+
+// names reports whether an export is of a unit.
+func (x *Export) names(u *unit) bool { return x.Unit == u.name || x.Unit == string(u.unit.ID()) }
+
+// listed returns the exports of a unit that the user named.
+func (d *Daemon) listed(u *unit) (some []Export) {
+	for _, x := range d.cfg.Exports {
+		if x.names(u) {
+			some = append(some, x)
+		}
+	}
+	return some
+}
+
+// errNotListed says why a disk is not served that could be.
+var errNotListed = errors.New("no export names it, and only those that are named are served")
 
 // openDisk opens one unit and exports it.
 func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
@@ -84,11 +110,19 @@ func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
 	info := opened.Info()
 	backend := export.New(opened, d.port)
 	about := fmt.Sprintf("%s %s %s, %s", info.Vendor, info.Product, info.Revision, u.unit.ID())
-	for _, name := range []string{u.name, string(u.unit.ID())} {
+	names := []string{u.name, string(u.unit.ID())}
+	u.readOnly = d.cfg.ReadOnly
+	for _, x := range d.listed(u) {
+		u.readOnly = u.readOnly || x.ReadOnly
+		if x.Name != "" {
+			names = append(names, x.Name)
+		}
+	}
+	for _, name := range names {
 		if slices.Contains(u.names, name) {
 			continue
 		}
-		x := nbd.Export{Name: name, Description: about, ReadOnly: d.cfg.ReadOnly, Backend: backend}
+		x := nbd.Export{Name: name, Description: about, ReadOnly: u.readOnly, Backend: backend}
 		if err := d.nbd.Add(x); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ func (d *Daemon) Exports() []control.Export {
 	all := []control.Export{}
 	for _, u := range d.units {
 		for _, name := range u.names {
-			x := control.Export{Name: name, Unit: string(u.unit.ID()), ReadOnly: d.cfg.ReadOnly || u.disk.Info().ReadOnly}
+			x := control.Export{Name: name, Unit: string(u.unit.ID()), ReadOnly: u.readOnly || u.disk.Info().ReadOnly}
 			for _, l := range d.listeners {
 				x.URIs = append(x.URIs, nbd.URI(l.Addr(), name))
 			}

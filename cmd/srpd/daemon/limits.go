@@ -6,7 +6,8 @@ import (
 	"minisrp/verbs"
 )
 
-// The addresses of the fabric in the process (TEST-NET-1, RFC 5737: nobody else has them).
+// The addresses of the fabric in the process (TEST-NET-1, RFC 5737: nobody else has them). Embedded targets have
+// consecutive ones.
 var (
 	initiatorAddr = netip.MustParseAddr("192.0.2.1")
 	embeddedAddr  = netip.AddrPortFrom(netip.MustParseAddr("192.0.2.2"), 5555)
@@ -18,11 +19,24 @@ const adapterName = "soft0"
 // defaultPKey is the partition of every port.
 const defaultPKey = 0xffff
 
-// MaxUnits bounds the units of the embedded target.
+// MaxUnits bounds the units of an embedded target.
 const MaxUnits = 64
+
+// MaxEmbedded bounds the embedded targets, by the addresses of their network.
+const MaxEmbedded = 64
+
+// MaxLUN is the largest logical unit number (SAM-5 4.7.4, flat space addressing).
+const MaxLUN = 0x3fff
 
 // MaxChannels bounds the channels of a session, and with them the processors: each is a goroutine that wants a CPU.
 const MaxChannels = 64
+
+// embeddedAt is the address of embedded target n.
+func embeddedAt(n int) netip.AddrPort {
+	a := embeddedAddr.Addr().As4()
+	a[3] += byte(n)
+	return netip.AddrPortFrom(netip.AddrFrom4(a), embeddedAddr.Port())
+}
 
 // gid is a port's GID on the fabric.
 func gid(a netip.Addr) verbs.GID { return verbs.GID(a.As16()) }

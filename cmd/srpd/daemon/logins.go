@@ -5,28 +5,38 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"minisrp/cmd/exitcode"
+	"minisrp/cmd/srpd/embedded"
 	"minisrp/miniport"
 	"minisrp/srp"
-	"minisrp/verbs"
 )
 
 // login is a target port to log in to.
 type login struct {
 	options *srp.TargetOptions
+	luns    []int            // to serve; none means all
 	target  *miniport.Target // once it has been added
 }
 
 // parseTargets reads the login strings.
 func parseTargets(cfg *Config) ([]*login, error) {
 	var all []*login
-	for _, s := range cfg.Targets {
-		o, err := srp.ParseTarget(s)
+	for _, t := range cfg.Targets {
+		o, err := srp.ParseTarget(t.Login)
 		if err != nil {
-			return nil, explain(fmt.Errorf("--target %q: %w", s, err))
+			return nil, explain(fmt.Errorf("--target %q: %w", t.Login, err))
 		}
-		all = append(all, &login{options: o})
+		for _, s := range []struct {
+			setting *srp.Setting[int]
+			value   int
+		}{{&o.Channels, t.Channels}, {&o.QueueSize, t.QueueSize}} {
+			if s.value != 0 && !s.setting.Given {
+				*s.setting = srp.Setting[int]{Value: s.value, Given: true}
+			}
+		}
+		all = append(all, &login{options: o, luns: t.LUNs})
 	}
 	return all, nil
 }
@@ -65,25 +75,16 @@ func channels(cfg *Config, logins []*login) int {
 	return n
 }
 
-// reaches reports whether an address is on the fabric of this process.
-func (d *Daemon) reaches(a *verbs.Address) bool {
-	if d.embedded == nil {
-		return false
-	}
-	if a.IsRDMA() {
-		return a.Dst.Addr() == embeddedAddr.Addr()
-	}
-	return a.DGID == gid(embeddedAddr.Addr())
-}
-
 // startLogins logs in to every target, and waits for it.
 func (d *Daemon) startLogins(ctx context.Context) error {
 	if len(d.logins) == 0 {
-		o, err := srp.ParseTarget(d.embedded.LoginString())
-		if err != nil {
-			return err
+		for _, e := range d.embedded {
+			o, err := srp.ParseTarget(e.LoginString())
+			if err != nil {
+				return err
+			}
+			d.logins = append(d.logins, &login{options: o})
 		}
-		d.logins = []*login{{options: o}}
 	}
 	for _, l := range d.logins {
 		address := l.options.Address()
@@ -100,10 +101,17 @@ func (d *Daemon) startLogins(ctx context.Context) error {
 }
 
 func (d *Daemon) whatIsReached() string {
-	if d.embedded == nil {
+	if len(d.embedded) == 0 {
 		return "this build reaches targets on the software HCA in its own process only: add --embedded to have one"
 	}
-	return fmt.Sprintf("this build reaches targets on the software HCA in its own process only; the embedded one is\n%s", d.embedded.LoginString())
+	if len(d.embedded) == 1 {
+		return "this build reaches targets on the software HCA in its own process only; the embedded one is\n" + d.embedded[0].LoginString()
+	}
+	lines := []string{"this build reaches targets on the software HCA in its own process only; the embedded ones are"}
+	for i, e := range d.embedded {
+		lines = append(lines, d.cfg.Embedded[i].Name+": "+e.LoginString())
+	}
+	return strings.Join(lines, "\n")
 }
 
 // targetConfig makes of a login string what the adapter wants to know.
@@ -117,8 +125,8 @@ func (d *Daemon) targetConfig(o *srp.TargetOptions) miniport.TargetConfig {
 		Name: address.String(), Address: address, Port: o.Target(),
 		Initiator: o.Class().PortID(ext, uint64(d.identity.InitiatorGUID)),
 	}
-	if d.embedded != nil && tc.Port == d.embedded.ID() {
-		tc.Name = "embedded"
+	if i := slices.IndexFunc(d.embedded, func(e *embedded.Target) bool { return e.ID() == tc.Port }); i >= 0 {
+		tc.Name = d.cfg.Embedded[i].Name
 	}
 	if i := slices.IndexFunc(d.srp.Targets(), func(t *miniport.Target) bool { return t.Name() == tc.Name }); i >= 0 {
 		tc.Name = fmt.Sprintf("%s#%d", tc.Name, len(d.srp.Targets()))
@@ -141,12 +149,20 @@ func (d *Daemon) scan(ctx context.Context) ([]*miniport.Unit, error) {
 			d.log.Warn("units that could not be asked are left out", keyTarget, l.target.Name(), keyError, err)
 		}
 		for _, u := range found {
-			if !slices.Contains(all, u) {
+			if !slices.Contains(all, u) && l.serves(u) {
 				all = append(all, u)
 			}
 		}
 	}
 	return all, nil
+}
+
+// serves reports whether the user wants a unit of this target.
+func (l *login) serves(u *miniport.Unit) bool {
+	return len(l.luns) == 0 || slices.ContainsFunc(u.Paths(), func(p *miniport.Path) bool {
+		k, ok := p.LUN().Unit()
+		return ok && p.Target() == l.target && slices.Contains(l.luns, int(k))
+	})
 }
 
 // chosen returns those units that the user wants.

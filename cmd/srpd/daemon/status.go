@@ -184,8 +184,8 @@ func processorStats(ctx context.Context, p *dispatch.Processor) (dispatch.Stats,
 // hcas lists the adapters: the software one, which counts nothing of its own, and those that the kernel knows.
 func (d *Daemon) hcas(ctx context.Context) []control.HCA {
 	all := []control.HCA{{Name: d.device.Name(), Kind: "software", Port: 1}}
-	if d.embedded != nil {
-		all = append(all, control.HCA{Name: d.embedded.Device().Name(), Kind: "software", Port: 1})
+	for _, e := range d.embedded {
+		all = append(all, control.HCA{Name: e.Device().Name(), Kind: "software", Port: 1})
 	}
 	var inventory pnp.Inventory = &pnp.Kernel{Log: d.log}
 	devices, err := inventory.Devices(ctx)

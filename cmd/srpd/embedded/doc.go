@@ -12,8 +12,8 @@
 //
 // # Stores
 //
-// The units of a file store are the sparse files disk0.img, disk1.img and so on in the state directory; a file keeps
-// the size that it was made with. A ram store is lost with the process, and a null store forgets at once.
+// Each unit has a store of its own. That of a file store is a sparse file, which keeps the size that it was made with.
+// A ram store is lost with the process, and a null store forgets at once.
 //
 // # Errors
 //

@@ -29,7 +29,10 @@ func config(t *testing.T, dir string) embedded.Config {
 	t.Cleanup(p.Close)
 	return embedded.Config{
 		Fabric: soft.New(soft.Config{}), Processor: p, Addr: netip.MustParseAddrPort("192.0.2.2:5555"), IDExt: 3, GUID: 4,
-		Serials: []string{"a", "b"}, Store: embedded.File, Size: 1 << 20, Dir: dir,
+		Units: []embedded.Unit{
+			{Serial: "a", Store: embedded.File, Size: 1 << 20, Path: filepath.Join(dir, "disk0.img")},
+			{Serial: "b", Store: embedded.File, Size: 1 << 20, Path: filepath.Join(dir, "disk1.img")},
+		},
 	}
 }
 
@@ -136,6 +139,7 @@ func TestFaults(t *testing.T) {
 func TestStores(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(t, dir)
+	sized := func(n uint64) { cfg.Units[0].Size, cfg.Units[1].Size = n, n }
 	run := func(c embedded.Config) error {
 		target, err := embedded.Start(t.Context(), c)
 		if err == nil {
@@ -149,16 +153,16 @@ func TestStores(t *testing.T) {
 	if st, err := os.Stat(filepath.Join(dir, "disk1.img")); err != nil || st.Size() != 1<<20 {
 		t.Fatalf("%v, %v", st, err)
 	}
-	cfg.Size = 0
+	sized(0)
 	if err := run(cfg); err != nil {
 		t.Errorf("as they are: %v", err)
 	}
-	cfg.Size = 2 << 20
+	sized(2 << 20)
 	var store *embedded.StoreError
 	if err := run(cfg); !errors.As(err, &store) || store.LUN != 0 || !errors.Is(err, lun.ErrGeometry) {
 		t.Errorf("in another size: %v", err)
 	}
-	cfg.Size = 1 << 20
+	sized(1 << 20)
 	held, err := lun.OpenFile(filepath.Join(dir, "disk1.img"), lun.FileOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +181,7 @@ func TestStores(t *testing.T) {
 		size uint64
 		err  error
 	}{{embedded.RAM, 1 << 20, nil}, {embedded.Null, 1 << 40, nil}, {embedded.RAM, 1 << 50, embedded.ErrMemory}, {"tape", 1 << 20, lun.ErrConfig}} {
-		cfg.Store, cfg.Size = c.kind, c.size
+		cfg.Units = []embedded.Unit{{Serial: "a", Store: c.kind, Size: c.size}}
 		if err := run(cfg); !errors.Is(err, c.err) {
 			t.Errorf("%s of %d bytes: %v", c.kind, c.size, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -58,14 +57,14 @@ func (e *StoreError) Unwrap() error { return e.Err }
 var ErrMemory = errors.New("not enough memory")
 
 // openStore opens the store of unit n. A size of 0 takes a file as it is, and the default for what is new.
-func openStore(cfg *Config, n int) (lun.Store, error) {
+func openStore(cfg *Unit, n int) (lun.Store, error) {
 	var s lun.Store
 	var err error
 	path := ""
 	size := cfg.Size
 	switch cfg.Store {
 	case File:
-		path = filepath.Join(cfg.Dir, fmt.Sprintf("disk%d.img", n))
+		path = cfg.Path
 		if st, serr := os.Stat(path); size == 0 && (errors.Is(serr, fs.ErrNotExist) || serr == nil && st.Size() == 0) {
 			size = DefaultSize(File)
 		}

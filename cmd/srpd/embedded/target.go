@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,16 +23,22 @@ type Config struct {
 	Fabric    *soft.Fabric
 	Processor *dispatch.Processor
 	Addr      netip.AddrPort // on the fabric
+	Name      string         // of the HCA; "" means target0
 	IDExt     uint64         // id_ext
 	GUID      verbs.GUID     // of the HCA; ioc_guid and, for the IB CM, service_id
 
-	Serials []string // of the units, by LUN: as many as there shall be units
-	Store   Kind
-	Size    uint64 // of each unit, in bytes; 0: as it is, or the default
-	Dir     string // for file stores
-
+	Units  []Unit // by LUN
 	Faults Faults
 	Log    *slog.Logger
+}
+
+// Unit is what a unit is made of.
+type Unit struct {
+	Serial   string
+	Store    Kind
+	Size     uint64 // bytes; 0: as a file is, or the default of the kind
+	Path     string // of a file store
+	ReadOnly bool   // writes end with WRITE PROTECTED
 }
 
 // Target is a running target.
@@ -56,18 +63,19 @@ func Start(ctx context.Context, cfg Config) (*Target, error) {
 
 func (t *Target) start(ctx context.Context) error {
 	cfg := &t.cfg
-	for n, serial := range cfg.Serials {
-		s, err := openStore(cfg, n)
+	for n := range cfg.Units {
+		unit := &cfg.Units[n]
+		s, err := openStore(unit, n)
 		if err != nil {
 			return err
 		}
-		u, err := lun.NewUnit(cfg.Processor, lun.Config{Store: s, Serial: serial, Empty: slices.Contains(cfg.Faults.Empty, n)})
+		u, err := lun.NewUnit(cfg.Processor, lun.Config{Store: s, Serial: unit.Serial, ReadOnly: unit.ReadOnly, Empty: slices.Contains(cfg.Faults.Empty, n)})
 		if err != nil {
 			return errors.Join(err, s.Close(ctx))
 		}
 		t.units = append(t.units, u)
 	}
-	hca, err := cfg.Fabric.Plug(soft.HCAConfig{Name: "target0", GUID: cfg.GUID, Addr: cfg.Addr.Addr()})
+	hca, err := cfg.Fabric.Plug(soft.HCAConfig{Name: cmp.Or(cfg.Name, "target0"), GUID: cfg.GUID, Addr: cfg.Addr.Addr()})
 	if err != nil {
 		return err
 	}

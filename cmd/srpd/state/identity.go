@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -67,12 +68,37 @@ func (s *Store) UnitSerial(ctx context.Context, n int) (string, error) {
 	return serial, err
 }
 
+// Embedded is who an embedded target is that has a name.
+type Embedded struct {
+	Ext  Hex64 // id_ext
+	GUID Hex64 // ioc_guid, and the GUID of its HCA
+	name string
+}
+
+// Embedded returns who the embedded target of a name is: made of the name and of who the daemon is, so it stays while
+// both do.
+func (i Identity) Embedded(name string) Embedded {
+	return Embedded{
+		Ext:  derived("ext", i.TargetExt, name, 0),
+		GUID: derived("guid", i.TargetExt, name, 0)&^(1<<56) | 2<<56,
+		name: name,
+	}
+}
+
+// Serial returns the serial number of unit n, from 0.
+func (e Embedded) Serial(n int) string { return derived("serial", e.Ext, e.name, n).String() }
+
+func derived(what string, of Hex64, name string, n int) Hex64 {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v %q %d", what, of, name, n))
+	return Hex64(binary.BigEndian.Uint64(sum[:]))
+}
+
 func random() Hex64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return Hex64(binary.BigEndian.Uint64(b[:]))
 }
 
-// guid makes a GUID up: an EUI-64 that is administered locally and names one device (IEEE 802, bits 1 and 0 of the
+// guid makes a GUID up, as that of Embedded is too: an EUI-64 that is administered locally and names one device (IEEE 802, bits 1 and 0 of the
 // first byte).
 func guid() Hex64 { return random()&^(1<<56) | 2<<56 }

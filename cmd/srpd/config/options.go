@@ -1,0 +1,208 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+
+	"minisrp/cmd/srpd/daemon"
+	"minisrp/cmd/srpd/embedded"
+	"minisrp/cmd/srpd/socket"
+	"minisrp/srp"
+)
+
+// options is the table of all options.
+func (r *reader) options() []field {
+	c := &r.s.Daemon
+	return []field{
+		{"state-dir", r.text(&c.StateDir, absolute)},
+		{"nbd", r.table([]field{
+			{"socket", r.text(&c.Socket, socketPath)},
+			{"tcp", r.text(&c.TCP, address)},
+			{"read-only", r.flag(&c.ReadOnly)},
+			{"only-listed", r.flag(&c.OnlyListed)},
+		})},
+		{"control", r.table([]field{
+			{"socket", r.text(&c.Control, socketPath)},
+		})},
+		{"log", r.table([]field{
+			{"level", r.text(&r.s.LogLevel, level)},
+			{"format", word(r, &r.s.LogFormat, "text", "json")},
+		})},
+		{"session", r.table([]field{
+			{"channels", r.number(&c.Channels, 1, daemon.MaxChannels)},
+			{"queue-size", r.number(&c.QueueSize, 1, srp.MaxQueueSize)},
+			{"protect", word(r, &c.Protect, "io", "bounce", "region")},
+		})},
+		{"embedded", r.list(r.embedded)},
+		{"target", r.list(r.target)},
+		{"export", r.list(r.export)},
+	}
+}
+
+func (r *reader) embedded(string) ([]field, string) {
+	all := &r.s.Daemon.Embedded
+	*all = append(*all, daemon.Embedded{Name: daemon.DefaultName})
+	e := &(*all)[len(*all)-1]
+	return []field{
+		{"name", r.text(&e.Name, targetName)},
+		{"unit", r.list(func(string) ([]field, string) {
+			e.Units = append(e.Units, daemon.Unit{Store: embedded.File})
+			u := &e.Units[len(e.Units)-1]
+			return []field{
+				{"store", word(r, &u.Store, embedded.Kinds...)},
+				{"size", r.size(&u.Size)},
+				{"path", r.text(&u.Path, notEmpty)},
+				{"read-only", r.flag(&u.ReadOnly)},
+			}, ""
+		})},
+	}, "unit"
+}
+
+func (r *reader) target(string) ([]field, string) {
+	all := &r.s.Daemon.Targets
+	*all = append(*all, daemon.Target{})
+	t := &(*all)[len(*all)-1]
+	return []field{
+		{"login", r.text(&t.Login, login)},
+		{"channels", r.number(&t.Channels, 1, daemon.MaxChannels)},
+		{"queue-size", r.number(&t.QueueSize, 1, srp.MaxQueueSize)},
+		{"luns", r.numbers(&t.LUNs, 0, daemon.MaxLUN)},
+	}, "login"
+}
+
+func (r *reader) export(string) ([]field, string) {
+	all := &r.s.Daemon.Exports
+	*all = append(*all, daemon.Export{})
+	x := &(*all)[len(*all)-1]
+	return []field{
+		{"unit", r.text(&x.Unit, unit)},
+		{"name", r.text(&x.Name, exportName)},
+		{"read-only", r.flag(&x.ReadOnly)},
+	}, "unit"
+}
+
+// finish checks what options say of each other.
+func (r *reader) finish() (*Settings, error) {
+	c := &r.s.Daemon
+	if n := len(c.Embedded); n > daemon.MaxEmbedded {
+		r.bad(fmt.Sprintf("embedded[%d]", daemon.MaxEmbedded), "it is one too many, want %d at most", daemon.MaxEmbedded)
+	}
+	names, files := twice{r, map[string]string{}}, twice{r, map[string]string{}}
+	for i, e := range c.Embedded {
+		path := fmt.Sprintf("embedded[%d]", i)
+		names.see(join(path, "name"), e.Name)
+		if len(e.Units) > daemon.MaxUnits {
+			r.bad(fmt.Sprintf("%s.unit[%d]", path, daemon.MaxUnits), "it is one too many, want %d at most", daemon.MaxUnits)
+		}
+		for n, u := range e.Units {
+			path := fmt.Sprintf("%s.unit[%d]", path, n)
+			if u.Path != "" && u.Store != embedded.File {
+				r.bad(join(path, "path"), "it is for a unit with store = %q, and this one is of %q", embedded.File, u.Store)
+			}
+			if u.Store == embedded.File && u.Path != "" {
+				files.see(join(path, "path"), filepath.Clean(u.Path))
+			}
+		}
+	}
+	logins, exports := twice{r, map[string]string{}}, twice{r, map[string]string{}}
+	for i, t := range c.Targets {
+		logins.see(fmt.Sprintf("target[%d].login", i), t.Login)
+	}
+	for i, x := range c.Exports {
+		exports.see(fmt.Sprintf("export[%d].name", i), x.Name)
+	}
+	if c.Socket != "" && c.Socket == c.Control {
+		r.bad("control.socket", "it is %q, which nbd.socket is too: want two paths", c.Control)
+	}
+	if c.OnlyListed && len(c.Exports) == 0 {
+		r.bad("nbd.only-listed", "it is true, and there is no [[export]]: nothing would be served")
+	}
+	if len(r.problems) > 0 {
+		return nil, explain(r.sorted())
+	}
+	return &r.s, nil
+}
+
+// twice finds values that stand twice where they may not.
+type twice struct {
+	r    *reader
+	seen map[string]string // by value, the option
+}
+
+func (t twice) see(path, value string) {
+	if value == "" {
+		return
+	}
+	if first, ok := t.seen[value]; ok {
+		at := t.r.places.find(first)
+		t.r.bad(path, "it is %q, which %s is too (%s:%d): want another", value, first, at.file, at.line)
+		return
+	}
+	t.seen[value] = path
+}
+
+func notEmpty(s string) error {
+	if s == "" {
+		return errors.New("want a path")
+	}
+	return nil
+}
+
+func absolute(s string) error {
+	if !filepath.IsAbs(s) {
+		return errors.New("want a path that begins with /")
+	}
+	return nil
+}
+
+func socketPath(s string) error {
+	if err := absolute(s); err != nil || len(s) > socket.MaxPath {
+		return fmt.Errorf("want a path of 1 to %d bytes that begins with /", socket.MaxPath)
+	}
+	return nil
+}
+
+func address(s string) error {
+	if _, err := daemon.Loopback(s); err != nil || s == "" {
+		return errors.New("want a port, which is of 127.0.0.1, or HOST:PORT")
+	}
+	return nil
+}
+
+var nameOfTarget = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
+
+func targetName(s string) error {
+	if !nameOfTarget.MatchString(s) {
+		return errors.New("want 1 to 32 letters, digits, '.', '-' and '_', a letter or digit first")
+	}
+	return nil
+}
+
+func login(s string) error {
+	_, err := srp.ParseTarget(s)
+	return err
+}
+
+var nameOfDisk = regexp.MustCompile(`^disk[0-9]+$`)
+
+// identity is how identities of units look (package scsi, UnitID).
+var identity = regexp.MustCompile(`^(naa|eui|uuid|t10|iqn|serial)\.[^\s/]+$`)
+
+func unit(s string) error {
+	if !nameOfDisk.MatchString(s) && !identity.MatchString(s) {
+		return errors.New("want a name such as disk0, or an identity such as naa.6001405f1a2b3c4d, as srpctl units prints it")
+	}
+	return nil
+}
+
+// maxName bounds the name of an export, in bytes: it has to fit in lists and URIs.
+const maxName = 255
+
+func exportName(s string) error {
+	if s == "" || len(s) > maxName || nameOfDisk.MatchString(s) || identity.MatchString(s) {
+		return fmt.Errorf("want 1 to %d bytes, and nothing that looks like the names that the daemon gives: disk and a number, or an identity", maxName)
+	}
+	return nil
+}
