@@ -39,6 +39,15 @@ func TestFaultsUnderLoad(t *testing.T) {
 		w.faults("")
 		w.p.Advance(time.Second)
 		l.drain()
+		w.until("store and delays to let go", func() bool {
+			w.p.Advance(time.Millisecond)
+			for _, s := range w.sessions() {
+				if s.Channels[0].Outstanding > 0 {
+					return false
+				}
+			}
+			return true
+		})
 		for i, c := range chans {
 			w.newRequest(0, nil, srp.NoData).start(c).end()
 			have, who := w.credits(c), w.sessions()
@@ -46,8 +55,8 @@ func TestFaultsUnderLoad(t *testing.T) {
 				if s.Initiator != []srp.PortID{anna, berta}[i] {
 					continue
 				}
-				if ch := s.Channels[0]; ch.Outstanding != 0 || ch.Credits != have {
-					t.Errorf("seed %d, initiator %d: %d credits, the port counts %d, with %d requests left", seed, i, have, ch.Credits, ch.Outstanding)
+				if ch := s.Channels[0]; ch.Credits != have {
+					t.Errorf("seed %d, initiator %d: %d credits, the port counts %d", seed, i, have, ch.Credits)
 				}
 			}
 			if st := w.stats(c); st.UnknownTags != 0 || st.UnknownIUs != 0 {
@@ -154,6 +163,8 @@ func (l *load) collect() {
 func (l *load) drain() {
 	w := l.w
 	w.t.Helper()
+	// When all commands that a low limit allows were lost, their credits wait for a response that nobody asks for.
+	w.do("cred-req=24")
 	for _, x := range l.out {
 		if x.done == 0 && x.abort == nil {
 			x.abort = l.function(x.c, srp.AbortTask, x.request)

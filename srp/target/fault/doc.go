@@ -11,7 +11,7 @@
 //	late=TIME        it is carried out so much later
 //	delay=TIME       it is answered, with its data, so much later; op=tmf and op=login can be delayed too
 //	ghost=TIME       its data moves and aborts find it ended, but its response comes so much later
-//	lose             it is not answered; also op=tmf
+//	lose             it is not answered, and its credit comes with the next response to another; also op=tmf
 //	duplicate        it is answered twice; also op=tmf
 //	status=STATUS    it is not carried out but ended with busy, task-set-full, reservation-conflict, task-aborted, 0xNN
 //	sense=KEY/ASC    the same with CHECK CONDITION: a sense key and a code, hexadecimal, as in 3/1100
