@@ -47,12 +47,15 @@ var topLevel = []string{
 	"cmd", "srp", "miniport", "verbs", "scsi", "pnp", "bench", "test",
 }
 
+// leftovers are endings of what the go command, fio and the README's examples leave where they are run.
+var leftovers = []string{".test", ".out", ".prof", ".state", ".img", ".pcapng"}
+
 // ignored are names at the root that version control does not hold.
 func ignored(name string) bool {
 	if name == "build" || strings.HasPrefix(name, ".") {
 		return true
 	}
-	return strings.HasSuffix(name, ".test") || strings.HasSuffix(name, ".out") || strings.HasSuffix(name, ".prof")
+	return slices.ContainsFunc(leftovers, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // pure lists what the codecs may not import from the standard library: they do no I/O, own no goroutine and read
