@@ -35,6 +35,7 @@ const (
 // Ownership: made by NewServer; Serve runs on a goroutine of the caller; Shutdown ends it.
 type Server struct {
 	http http.Server
+	mux  *http.ServeMux
 	uid  int
 	log  *slog.Logger
 }
@@ -53,6 +54,7 @@ func NewServer(s Source, log *slog.Logger) *Server {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusNotFound, &Error{Version, "there is nothing at " + r.Method + " " + r.URL.Path})
 	})
+	srv.mux = mux
 	srv.http = http.Server{
 		Handler:           srv.allowed(mux),
 		ReadHeaderTimeout: answerTime, ReadTimeout: answerTime, WriteTimeout: 2 * answerTime, IdleTimeout: idleTime,
@@ -68,6 +70,9 @@ func NewServer(s Source, log *slog.Logger) *Server {
 	}
 	return srv
 }
+
+// Handle answers GET at path with a handler, for those who may ask. It is called before Serve.
+func (s *Server) Handle(path string, h http.Handler) { s.mux.Handle("GET "+path, h) }
 
 // Serve answers who connects to l until Shutdown, and returns nil then. It closes l.
 //

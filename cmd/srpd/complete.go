@@ -73,6 +73,7 @@ func replace(c, given *daemon.Config, changed func(string) bool) {
 		"socket":         func() { c.Socket = given.Socket },
 		"tcp":            func() { c.TCP = given.TCP },
 		"control":        func() { c.Control = given.Control },
+		"metrics":        func() { c.Metrics = given.Metrics },
 		"capture":        func() { c.Capture = given.Capture },
 		"read-only":      func() { c.ReadOnly = given.ReadOnly },
 		"embedded-fault": func() { c.Faults = given.Faults },

@@ -1,11 +1,17 @@
 package main
 
 import (
+	"context"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"minisrp/cmd/exitcode"
 )
@@ -85,4 +91,41 @@ func TestWrongConfiguration(t *testing.T) {
 	fails(t, exitcode.Usage, texts, "run", "--state-dir", filepath.Join(dir, "s"), "--config", file)
 	fails(t, exitcode.NotFound, []string{"none.toml"}, "validate", "--config", filepath.Join(dir, "none.toml"))
 	fails(t, exitcode.NotFound, []string{"none.toml"}, "run", "--state-dir", filepath.Join(dir, "s"), "--config", filepath.Join(dir, "none.toml"))
+}
+
+// Prometheus is answered on the control socket and on TCP, and there of nothing else.
+func TestMetrics(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	p := start(t, state, embeddedArgs("--metrics", "127.0.0.1:0")...)
+	tool(t, "nbdinfo", p.uri("disk0"))
+	get := func(c *http.Client, url string) (int, string) {
+		t.Helper()
+		rsp, err := c.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rsp.Body.Close()
+		b, err := io.ReadAll(rsp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rsp.StatusCode, string(b)
+	}
+	_, rest, _ := strings.Cut(p.errs.String(), "metrics served")
+	_, rest, _ = strings.Cut(rest, "address=")
+	address, _, _ := strings.Cut(rest, "\n")
+	tcp := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	local := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(state, "control.sock"))
+	}}}
+	for url, c := range map[string]*http.Client{"http://" + address: tcp, "http://srpd": local} {
+		code, text := get(c, url+"/metrics")
+		problems, err := promlint.New(strings.NewReader(text)).Lint()
+		if code != 200 || err != nil || len(problems) > 0 || !strings.Contains(text, `minisrp_nbd_accepted_total{export="disk0"} 1`) {
+			t.Errorf("%s: %d, %v, %v\n%s", url, code, problems, err, text)
+		}
+	}
+	if code, _ := get(tcp, "http://"+address+"/v1/units"); code != 404 {
+		t.Errorf("the control API on TCP: %d", code)
+	}
 }

@@ -69,6 +69,7 @@ Disks keep their names (disk0, disk1, …) over restarts; each is also served un
 	f.StringVar(&c.Socket, "socket", "", "`path` of the NBD socket (default: nbd.sock in $RUNTIME_DIRECTORY, a --state-dir, $XDG_RUNTIME_DIR/minisrp or the state directory)")
 	f.StringVar(&c.TCP, "tcp", "", "serve NBD also on a TCP `address`: a port, which is of 127.0.0.1, or HOST:PORT")
 	f.StringVar(&c.Control, "control", "", "`path` of the control socket (default: control.sock beside the NBD socket's default)")
+	f.StringVar(&c.Metrics, "metrics", "", "answer Prometheus also on a TCP `address`: a port, which is of 127.0.0.1, or HOST:PORT")
 	f.StringVar(&c.Capture, "capture", "", "write what crosses the software fabric to a pcapng `file`, as RoCEv2, for Wireshark")
 	f.BoolVar(&c.ReadOnly, "read-only", false, "let no client write")
 	f.StringVar(&o.store, "store", string(embedded.File), "embedded target: keep the disk in a sparse file of the state directory (file), in memory (ram) or nowhere (null)")

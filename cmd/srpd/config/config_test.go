@@ -46,6 +46,7 @@ func TestWrong(t *testing.T) {
 		{"[nbd]\nread-only = \"yes\"", 2, "nbd.read-only", "want true or false"},
 		{"[nbd]\nport = 1", 2, "nbd.port", "no such option: want socket, tcp"},
 		{"nbd = 3", 1, "nbd", "want a table: [nbd]"},
+		{"[metrics]\nlisten = \"host\"", 2, "metrics.listen", "HOST:PORT"},
 		{"[log]\nlevel = \"loud\"", 2, "log.level", "debug, info, warn or error"},
 		{"[log]\nformat = \"xml\"", 2, "log.format", "[text json]"},
 		{"[session]\nchannels = 0", 2, "session.channels", "it is 0, want 1 to 64"},
@@ -124,7 +125,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := daemon.Defaults()
-	want.QueueSize = 48
+	want.QueueSize, want.Metrics = 48, "9810"
 	want.StateDir, want.Socket, want.TCP, want.Control = "/var/lib/minisrp", "/run/minisrp/nbd.sock", "127.0.0.1:10809", "/run/minisrp/control.sock"
 	want.Embedded = []daemon.Embedded{{Name: "lab", Units: []daemon.Unit{
 		{Store: embedded.File, Size: 64 << 20, Path: "lab.img"}, {Store: embedded.RAM, Size: 1 << 20, ReadOnly: true},

@@ -26,6 +26,9 @@ func (r *reader) options() []field {
 		{"control", r.table([]field{
 			{"socket", r.text(&c.Control, socketPath)},
 		})},
+		{"metrics", r.table([]field{
+			{"listen", r.text(&c.Metrics, address)},
+		})},
 		{"log", r.table([]field{
 			{"level", r.text(&r.s.LogLevel, level)},
 			{"format", word(r, &r.s.LogFormat, "text", "json")},

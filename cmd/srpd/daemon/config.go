@@ -32,6 +32,7 @@ type Config struct {
 	Socket   string // NBD
 	Control  string
 	TCP      string // NBD: HOST:PORT, or a port alone, which is of the loopback; "" for none
+	Metrics  string // for Prometheus, as TCP; "" for none but that on the control socket
 	ReadOnly bool
 	Capture  string // pcapng file of what crosses the fabric; "" for none
 
@@ -115,8 +116,13 @@ func (c *Config) settle() error {
 		}
 	}
 	var err error
-	c.TCP, err = Loopback(c.TCP)
-	return err
+	if c.TCP, err = Loopback(c.TCP); err != nil {
+		return usage("--tcp %w", err)
+	}
+	if c.Metrics, err = Loopback(c.Metrics); err != nil {
+		return usage("--metrics %w", err)
+	}
+	return nil
 }
 
 // settle checks an embedded target, and gives its files their paths.
@@ -153,7 +159,7 @@ func Loopback(address string) (string, error) {
 		host, port, err = "", address, nil
 	}
 	if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil {
-		return "", usage("--tcp is %q, want a port, which is of 127.0.0.1, or HOST:PORT", address)
+		return "", fmt.Errorf("is %q, want a port, which is of 127.0.0.1, or HOST:PORT", address)
 	}
 	if host == "" {
 		host = "127.0.0.1"

@@ -14,6 +14,7 @@ import (
 	"minisrp/cmd/control"
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/embedded"
+	"minisrp/cmd/srpd/metrics"
 	"minisrp/cmd/srpd/nbd"
 	"minisrp/cmd/srpd/socket"
 	"minisrp/cmd/srpd/state"
@@ -46,6 +47,7 @@ type Daemon struct {
 	units      []*unit
 	nbd        *nbd.Server
 	listeners  []net.Listener // of nbd
+	scrapes    net.Listener   // of metrics; nil if there is none
 
 	serving sync.WaitGroup
 	failed  chan error // capacity for every listener
@@ -69,7 +71,7 @@ func Start(ctx context.Context, cfg Config) (*Daemon, error) {
 	if err := cfg.settle(); err != nil {
 		return nil, err
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Log, started: time.Now(), failed: make(chan error, 3)}
+	d := &Daemon{cfg: cfg, log: cfg.Log, started: time.Now(), failed: make(chan error, 4)}
 	if err := d.start(ctx); err != nil {
 		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
@@ -165,6 +167,12 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 		take(l)
 		d.listeners = append(d.listeners, l)
 	}
+	if d.cfg.Metrics != "" {
+		if d.scrapes, err = socket.ListenTCP(d.cfg.Metrics); err != nil {
+			return nil, err
+		}
+		take(d.scrapes)
+	}
 	return ctl, ctx.Err()
 }
 
@@ -201,6 +209,11 @@ func (d *Daemon) serve(ctl net.Listener) {
 		d.startServing("NBD on "+l.Addr().String(), func() error { return d.nbd.Serve(l) })
 	}
 	c := control.NewServer(&status{d}, d.log)
+	m := metrics.Handler(&status{d}, d.log)
+	c.Handle("/metrics", m)
+	if d.scrapes != nil {
+		d.serveMetrics(m)
+	}
 	d.onStop("control socket", c.Shutdown)
 	d.startServing("control on "+ctl.Addr().String(), func() error { return c.Serve(ctl) })
 }
