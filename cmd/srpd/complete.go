@@ -24,6 +24,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	o.cfg = s.Daemon
 	c := &o.cfg
 	changed := cmd.Flags().Changed
+	o.nbd.complete(&o.given.NBD)
 	replace(c, &o.given, changed)
 	if !changed("log-level") {
 		o.logLevel = s.LogLevel
@@ -82,6 +83,7 @@ func replace(c, given *daemon.Config, changed func(string) bool) {
 			put()
 		}
 	}
+	replaceNBD(&c.NBD, &given.NBD, changed)
 }
 
 // logger makes the daemon's log.

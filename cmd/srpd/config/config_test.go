@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/config"
@@ -45,6 +46,16 @@ func TestWrong(t *testing.T) {
 		{"[nbd]\n\nsocket = \"/" + strings.Repeat("x", 120) + "\"", 3, "nbd.socket", "1 to 107 bytes"},
 		{"[nbd]\nread-only = \"yes\"", 2, "nbd.read-only", "want true or false"},
 		{"[nbd]\nport = 1", 2, "nbd.port", "no such option: want socket, tcp"},
+		{"[nbd]\ntls = \"yes\"", 2, "nbd.tls", "[off on require]"},
+		{"[nbd]\ntls = \"on\"", 2, "nbd.tls", "server-cert.pem"},
+		{"[nbd]\ntls-certificates = \"tls\"", 2, "nbd.tls-certificates", "begins with /"},
+		{"[nbd]\ntls-verify-peer = true", 2, "nbd.tls-verify-peer", "there is no TLS"},
+		{"[nbd]\nallow = \"unix\"", 2, "nbd.allow", "a list"},
+		{"[nbd]\nallow = [\"unix\", \"net=here\"]", 2, "nbd.allow[1]", "ADDRESS/BITS"},
+		{"[nbd]\nmax-connections = 0", 2, "nbd.max-connections", "1 to 65536"},
+		{"[nbd]\nmemory = true", 2, "nbd.memory", "such as"},
+		{"[nbd]\nidle-timeout = \"soon\"", 2, "nbd.idle-timeout", "90s"},
+		{"[[export]]\nunit = \"disk0\"\nallow = [\"gid=3\"]", 3, "export[0].allow[0]", "uid="},
 		{"nbd = 3", 1, "nbd", "want a table: [nbd]"},
 		{"[metrics]\nlisten = \"host\"", 2, "metrics.listen", "HOST:PORT"},
 		{"[log]\nlevel = \"loud\"", 2, "log.level", "debug, info, warn or error"},
@@ -131,7 +142,11 @@ func TestFull(t *testing.T) {
 		{Store: embedded.File, Size: 64 << 20, Path: "lab.img"}, {Store: embedded.RAM, Size: 1 << 20, ReadOnly: true},
 	}}}
 	want.Targets = []daemon.Target{{Login: strings.Trim(login, `"`), Channels: 2, QueueSize: 32, LUNs: []int{0, 1}}}
-	want.Exports = []daemon.Export{{Unit: "disk0", Name: "data", ReadOnly: true}}
+	want.Exports = []daemon.Export{{Unit: "disk0", Name: "data", ReadOnly: true, Allow: []string{"uid=1000"}}}
+	want.NBD = daemon.NBD{
+		TLS: "require", Certificates: "/etc/minisrp/tls", VerifyPeer: true, Allow: []string{"unix", "net=192.0.2.0/24,tls=backup"},
+		MaxConns: 100, MaxClientConns: 10, Memory: 1 << 30, ClientMemory: 128 << 20, IdleTimeout: 12 * time.Hour,
+	}
 	if !reflect.DeepEqual(s.Daemon, want) || s.LogLevel != "info" || s.LogFormat != "text" || len(s.Files) != 1 {
 		t.Errorf("%+v\nwant\n%+v", s, want)
 	}

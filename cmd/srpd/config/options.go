@@ -8,6 +8,7 @@ import (
 
 	"minisrp/cmd/srpd/daemon"
 	"minisrp/cmd/srpd/embedded"
+	"minisrp/cmd/srpd/nbd"
 	"minisrp/cmd/srpd/socket"
 	"minisrp/srp"
 )
@@ -22,6 +23,15 @@ func (r *reader) options() []field {
 			{"tcp", r.text(&c.TCP, address)},
 			{"read-only", r.flag(&c.ReadOnly)},
 			{"only-listed", r.flag(&c.OnlyListed)},
+			{"tls", word(r, &c.NBD.TLS, "off", "on", "require")},
+			{"tls-certificates", r.text(&c.NBD.Certificates, absolute)},
+			{"tls-verify-peer", r.flag(&c.NBD.VerifyPeer)},
+			{"allow", r.texts(&c.NBD.Allow, accessRule)},
+			{"max-connections", r.number(&c.NBD.MaxConns, 1, daemon.MaxConnections)},
+			{"max-client-connections", r.number(&c.NBD.MaxClientConns, 1, daemon.MaxConnections)},
+			{"memory", r.size(&c.NBD.Memory)},
+			{"client-memory", r.size(&c.NBD.ClientMemory)},
+			{"idle-timeout", r.duration(&c.NBD.IdleTimeout)},
 		})},
 		{"control", r.table([]field{
 			{"socket", r.text(&c.Control, socketPath)},
@@ -83,6 +93,7 @@ func (r *reader) export(string) ([]field, string) {
 		{"unit", r.text(&x.Unit, unit)},
 		{"name", r.text(&x.Name, exportName)},
 		{"read-only", r.flag(&x.ReadOnly)},
+		{"allow", r.texts(&x.Allow, accessRule)},
 	}, "unit"
 }
 
@@ -118,6 +129,12 @@ func (r *reader) finish() (*Settings, error) {
 	}
 	if c.Socket != "" && c.Socket == c.Control {
 		r.bad("control.socket", "it is %q, which nbd.socket is too: want two paths", c.Control)
+	}
+	switch n := &c.NBD; {
+	case n.TLS != "" && n.TLS != "off" && n.Certificates == "":
+		r.bad("nbd.tls", "it is %q, and there is no nbd.tls-certificates: want a directory with server-cert.pem and server-key.pem", n.TLS)
+	case n.VerifyPeer && (n.TLS == "off" || n.Certificates == ""):
+		r.bad("nbd.tls-verify-peer", "it is true, and there is no TLS: want nbd.tls-certificates")
 	}
 	if c.OnlyListed && len(c.Exports) == 0 {
 		r.bad("nbd.only-listed", "it is true, and there is no [[export]]: nothing would be served")
@@ -172,6 +189,11 @@ func address(s string) error {
 		return errors.New("want a port, which is of 127.0.0.1, or HOST:PORT")
 	}
 	return nil
+}
+
+func accessRule(s string) error {
+	_, err := nbd.ParseAccess([]string{s})
+	return err
 }
 
 var nameOfTarget = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -182,6 +183,39 @@ func (r *reader) numbers(dst *[]int, least, most int) setting {
 			n := 0
 			r.number(&n, least, most)(fmt.Sprintf("%s[%d]", path, i), v)
 			*dst = append(*dst, n)
+		}
+	}
+}
+
+// texts reads a list of strings that check does not refuse.
+func (r *reader) texts(dst *[]string, check func(string) error) setting {
+	return func(path string, v any) {
+		l, ok := v.([]any)
+		if !ok {
+			r.bad(path, "it is %s, want a list of texts in quotes such as [\"a\", \"b\"]", kind(v))
+			return
+		}
+		*dst = nil
+		for i, v := range l {
+			s := ""
+			r.text(&s, check)(fmt.Sprintf("%s[%d]", path, i), v)
+			*dst = append(*dst, s)
+		}
+	}
+}
+
+// duration reads a time such as "10m".
+func (r *reader) duration(dst *time.Duration) setting {
+	return func(path string, v any) {
+		var text string
+		r.text(&text, func(s string) error {
+			if d, err := time.ParseDuration(s); err != nil || d < 0 {
+				return errors.New(`want a time such as "90s", "10m" or "12h"`)
+			}
+			return nil
+		})(path, v)
+		if text != "" {
+			*dst, _ = time.ParseDuration(text) // it has been checked
 		}
 	}
 }

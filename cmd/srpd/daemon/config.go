@@ -10,6 +10,7 @@ import (
 
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/embedded"
+	"minisrp/cmd/srpd/nbd"
 	"minisrp/srp"
 )
 
@@ -34,6 +35,7 @@ type Config struct {
 	TCP      string // NBD: HOST:PORT, or a port alone, which is of the loopback; "" for none
 	Metrics  string // for Prometheus, as TCP; "" for none but that on the control socket
 	ReadOnly bool
+	NBD      NBD
 	Capture  string // pcapng file of what crosses the fabric; "" for none
 
 	Program string // name and build, for the control socket
@@ -64,9 +66,12 @@ type Target struct {
 
 // Export is a disk that is served under a name of the user's choice.
 type Export struct {
-	Unit     string // its identity, or the name that it has: disk0 and so on
-	Name     string // "" means no more than those it has
-	ReadOnly bool   // under all of its names
+	Unit     string   // its identity, or the name that it has: disk0 and so on
+	Name     string   // "" means no more than those it has
+	ReadOnly bool     // under all of its names
+	Allow    []string // rules, in the place of NBD's, for all of its names
+
+	access nbd.Access
 }
 
 // DefaultName is the name of the embedded target whose identity is the daemon's own.
@@ -113,6 +118,15 @@ func (c *Config) settle() error {
 	for _, n := range c.LUNs {
 		if n < 0 || n > MaxLUN {
 			return usage("--lun is %d, want 0 to %d", n, MaxLUN)
+		}
+	}
+	if err := c.NBD.settle(); err != nil {
+		return err
+	}
+	for i := range c.Exports {
+		var err error
+		if c.Exports[i].access, err = nbd.ParseAccess(c.Exports[i].Allow); err != nil {
+			return usage("export of %s: %w", c.Exports[i].Unit, err)
 		}
 	}
 	var err error

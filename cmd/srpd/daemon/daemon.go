@@ -96,6 +96,9 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("--embedded-fault: %w", err)
 	}
+	if err := d.startNBD(ctx); err != nil {
+		return err
+	}
 	// First what others may have, so that nothing is touched in vain.
 	ctl, err := d.listen(ctx)
 	if err != nil {
@@ -121,9 +124,6 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 		return err
 	}
 	if err := d.startLogins(ctx); err != nil {
-		return err
-	}
-	if d.nbd, err = nbd.NewServer(nbd.Config{Log: d.log}); err != nil {
 		return err
 	}
 	if err := d.openDisks(ctx); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/export"
@@ -101,6 +102,8 @@ func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
 		}
 	}
 	u.unit.SetDepth(min(depth, srp.MaxQueueSize))
+	var served atomic.Pointer[export.Backend] // what is told happens from Open on
+	o.Event = func(_ context.Context, e disk.Event) { d.tell(served.Load(), e) }
 	opened, err := disk.Open(ctx, u.unit, d.port, o)
 	if err != nil {
 		return err
@@ -109,11 +112,16 @@ func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
 	d.onStop("disk "+u.name, opened.Close)
 	info := opened.Info()
 	backend := export.New(opened, d.port)
+	served.Store(backend)
 	about := fmt.Sprintf("%s %s %s, %s", info.Vendor, info.Product, info.Revision, u.unit.ID())
 	names := []string{u.name, string(u.unit.ID())}
 	u.readOnly = d.cfg.ReadOnly
+	access := d.cfg.NBD.access
 	for _, x := range d.listed(u) {
 		u.readOnly = u.readOnly || x.ReadOnly
+		if len(x.Allow) > 0 {
+			access = x.access
+		}
 		if x.Name != "" {
 			names = append(names, x.Name)
 		}
@@ -122,7 +130,7 @@ func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
 		if slices.Contains(u.names, name) {
 			continue
 		}
-		x := nbd.Export{Name: name, Description: about, ReadOnly: u.readOnly, Backend: backend}
+		x := nbd.Export{Name: name, Description: about, ReadOnly: u.readOnly, Access: access, Backend: backend}
 		if err := d.nbd.Add(x); err != nil {
 			return err
 		}

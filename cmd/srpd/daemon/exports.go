@@ -1,9 +1,6 @@
 package daemon
 
-import (
-	"minisrp/cmd/control"
-	"minisrp/cmd/srpd/nbd"
-)
+import "minisrp/cmd/control"
 
 // Exports returns what is served, in the order of the units, the stable name of each before its aliases.
 func (d *Daemon) Exports() []control.Export {
@@ -12,7 +9,7 @@ func (d *Daemon) Exports() []control.Export {
 		for _, name := range u.names {
 			x := control.Export{Name: name, Unit: string(u.unit.ID()), ReadOnly: u.readOnly || u.disk.Info().ReadOnly}
 			for _, l := range d.listeners {
-				x.URIs = append(x.URIs, nbd.URI(l.Addr(), name))
+				x.URIs = append(x.URIs, d.nbd.URI(l.Addr(), name))
 			}
 			all = append(all, x)
 		}

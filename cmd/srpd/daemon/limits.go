@@ -38,5 +38,8 @@ func embeddedAt(n int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4(a), embeddedAddr.Port())
 }
 
+// MaxConnections bounds what may be asked for of NBD connections at a time.
+const MaxConnections = 1 << 16
+
 // gid is a port's GID on the fabric.
 func gid(a netip.Addr) verbs.GID { return verbs.GID(a.As16()) }

@@ -209,7 +209,7 @@ func (s *Server) tlsMode(c *Client) TLSMode {
 }
 
 // startTLS makes the connection one over TLS.
-func (s *Server) startTLS(ctx context.Context, c *session, raw syscall.RawConn) (err error) {
+func (s *Server) startTLS(ctx context.Context, c *session, raw syscall.RawConn) error {
 	if !c.quota.take(secureMemory) {
 		return fmt.Errorf("TLS: %w", ErrClientMemory)
 	}
@@ -218,7 +218,13 @@ func (s *Server) startTLS(ctx context.Context, c *session, raw syscall.RawConn) 
 		return fmt.Errorf("TLS: %w", ErrMemory)
 	}
 	c.extra = secureMemory
-	if c.secure, err = handshake(ctx, c.nc, raw, s.cfg.Certificates.config()); err != nil {
+	cfg, err := s.cfg.Certificates.config()
+	if err != nil {
+		if n, ok := s.stale.ask(time.Now()); ok {
+			s.cfg.Log.Error("TLS goes on with the certificates that were read before", keyError, err, keyCount, n+1)
+		}
+	}
+	if c.secure, err = handshake(ctx, c.nc, raw, cfg); err != nil {
 		return &handshakeError{err}
 	}
 	c.client.TLS, c.client.Name = true, c.secure.name()

@@ -70,6 +70,7 @@ type Server struct {
 	budget budget
 	quotas quotas
 	full   suppressor // of log records about clients that are too many
+	stale  suppressor // and about certificates that cannot be read
 
 	mu        sync.Mutex // guards what follows
 	backings  map[Backend]*backing
@@ -289,6 +290,12 @@ func (s *Server) closing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
+}
+
+// URI returns the address of an export as NBD clients take it, where the server
+// listens at an address.
+func (s *Server) URI(listener net.Addr, export string) string {
+	return uri(listener, export, s.cfg.TLS != TLSOff)
 }
 
 // visible is the catalog that a client sees.

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync/atomic"
+	"sync"
 )
 
 // TLSMode says whether connections are encrypted.
@@ -50,16 +50,18 @@ const (
 
 // Certificates are what a server shows to TLS clients, and knows them by. They come
 // from a directory with server-cert.pem, server-key.pem, ca-cert.pem where clients
-// are verified, and, if there are revoked certificates, ca-crl.pem.
+// are verified, and, if there are revoked certificates, ca-crl.pem. Files that have
+// been replaced are read again when the next client comes.
 //
-// Ownership: anyone's; Reload may come at any time, and is for handshakes that
-// begin later.
+// Ownership: anyone's.
 type Certificates struct {
 	// Fixed after construction.
 	dir    string
 	verify bool
 
-	current atomic.Pointer[tls.Config] // replaced as a whole
+	mu      sync.Mutex // guards what follows
+	current *tls.Config
+	read    string // what the files were like when they were read
 }
 
 // LoadCertificates reads the files in dir. With verify, clients must show a
@@ -68,26 +70,37 @@ type Certificates struct {
 //level:passive
 func LoadCertificates(dir string, verify bool) (*Certificates, error) {
 	c := &Certificates{dir: dir, verify: verify}
-	return c, c.Reload()
+	_, err := c.config()
+	return c, err
 }
 
-// Reload reads the files again. On an error what was read before stays.
-//
-//level:passive
-func (c *Certificates) Reload() error {
+// config returns what a handshake that begins now has to go by. With an error, which
+// says why what is in the files now cannot be used, it is what was read before, nil
+// if there is none.
+func (c *Certificates) config() (*tls.Config, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.like()
+	if c.current != nil && now == c.read {
+		return c.current, nil
+	}
 	cfg, err := c.load()
 	if err != nil {
-		return fmt.Errorf("TLS certificates in %s: %w", c.dir, err)
+		// Perhaps not all of them have been replaced yet: the next handshake tries again.
+		return c.current, fmt.Errorf("TLS certificates in %s: %w", c.dir, err)
 	}
-	c.current.Store(cfg)
-	return nil
+	c.current, c.read = cfg, now
+	return cfg, nil
 }
 
-// config returns a configuration that always has the present certificates.
-func (c *Certificates) config() *tls.Config {
-	cfg := c.current.Load().Clone()
-	cfg.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.current.Load(), nil }
-	return cfg
+// like describes the files, so that it shows when one has been replaced.
+func (c *Certificates) like() (all string) {
+	for _, name := range []string{fileCA, fileCRL, fileServerCert, fileServerKey} {
+		if st, err := os.Stat(filepath.Join(c.dir, name)); err == nil {
+			all += fmt.Sprint(name, st.Size(), st.ModTime().UnixNano())
+		}
+	}
+	return all
 }
 
 func (c *Certificates) load() (*tls.Config, error) {

@@ -273,11 +273,8 @@ func TestTLSVerify(t *testing.T) {
 	plain.wantReply(7, 1<<31+6)
 	plain.start("all")
 
-	// Revoked, and certificates read again.
+	// Revoked: the files are read again when somebody comes.
 	if err := cred.Revoke(cred.server, cred.cert); err != nil {
-		t.Fatal(err)
-	}
-	if err := certs.Reload(); err != nil {
 		t.Fatal(err)
 	}
 	if err := in(cred.config(t, true)); err == nil {
@@ -286,16 +283,15 @@ func TestTLSVerify(t *testing.T) {
 	eventually(t, "the log says why", func() bool { return strings.Contains(s.log.String(), "revoked") })
 }
 
-// What is wrong with the files is said; what was read before stays.
+// What is wrong with the files is said.
 func TestLoadCertificates(t *testing.T) {
 	cred, other := newCredentials(t), newCredentials(t)
-	certs := cred.load(t, true)
 	damage := func(name, content string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(cred.server, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := certs.Reload(); err == nil || !strings.Contains(err.Error(), cred.server) {
+		if _, err := nbd.LoadCertificates(cred.server, true); err == nil || !strings.Contains(err.Error(), cred.server) {
 			t.Errorf("%s is %q: %v", name, content, err)
 		}
 	}
@@ -303,7 +299,7 @@ func TestLoadCertificates(t *testing.T) {
 	if err := other.Revoke(cred.server); err != nil {
 		t.Fatal(err)
 	}
-	if err := certs.Reload(); err == nil || !strings.Contains(err.Error(), "ca-crl.pem") {
+	if _, err := nbd.LoadCertificates(cred.server, true); err == nil || !strings.Contains(err.Error(), "ca-crl.pem") {
 		t.Errorf("another authority's list: %v", err)
 	}
 	damage("ca-cert.pem", "")
@@ -341,4 +337,45 @@ func TestTLSHandshakeFails(t *testing.T) {
 	k.send("GET / HTTP/1.1\r\n\r\n")
 	eventually(t, "the other is counted", func() bool { return s.Stats().Untrusted == 1 })
 	eventually(t, "both are gone", func() bool { st := s.Stats(); return st.Connections == 0 && st.Memory == 0 })
+}
+
+// New certificates are shown once they are complete; until then the old ones are.
+func TestCertificatesReplaced(t *testing.T) {
+	cred := newCredentials(t)
+	s := serve(t, nbd.Config{TLS: nbd.TLSOn, Certificates: cred.load(t, false)},
+		nbd.Export{Name: "x", Backend: ram(t, nbdtest.Disk(mib))})
+	serial := func() int64 {
+		k := s.dial(t)
+		k.greet(3)
+		if err := k.startTLS(cred.config(t, false)); err != nil {
+			t.Fatal(err)
+		}
+		return k.Conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	first := serial()
+	key, err := os.ReadFile(filepath.Join(cred.server, "server-key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cred.WriteServer(cred.server, "localhost"); err != nil {
+		t.Fatal(err)
+	}
+	newKey, err := os.ReadFile(filepath.Join(cred.server, "server-key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		key []byte
+		old bool
+	}{{key, true}, {newKey, false}} {
+		if err := os.WriteFile(filepath.Join(cred.server, "server-key.pem"), c.key, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := serial(); (got == first) != c.old {
+			t.Errorf("certificate %d, the first was %d", got, first)
+		}
+	}
+	if !strings.Contains(s.log.String(), "certificates that were read before") {
+		t.Errorf("the log does not say what is wrong:\n%s", s.log)
+	}
 }

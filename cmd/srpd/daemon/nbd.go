@@ -1,0 +1,84 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"minisrp/cmd/exitcode"
+	"minisrp/cmd/srpd/export"
+	"minisrp/cmd/srpd/nbd"
+	"minisrp/scsi/disk"
+)
+
+// NBD says how clients are served. The zero value is for everybody, in plain text, with package nbd's limits.
+type NBD struct {
+	TLS          string // off, on or require; "": off without Certificates, require with
+	Certificates string // directory, as package nbd reads it
+	VerifyPeer   bool   // TLS clients must show a certificate that the authority there has signed
+
+	Allow []string // rules, as nbd.ParseAccess reads them
+
+	MaxConns       int    // connections
+	MaxClientConns int    // of a client
+	Memory         uint64 // bytes
+	ClientMemory   uint64 // of a client
+	IdleTimeout    time.Duration
+
+	mode   nbd.TLSMode
+	access nbd.Access
+}
+
+// settle refuses what is wrong, and fills in the rest.
+func (n *NBD) settle() error {
+	if n.TLS == "" {
+		n.TLS = nbd.TLSOff.String()
+		if n.Certificates != "" {
+			n.TLS = nbd.TLSRequire.String()
+		}
+	}
+	var err error
+	if n.mode, err = nbd.ParseTLSMode(n.TLS); err != nil {
+		return usage("--tls: %w", err)
+	}
+	if n.access, err = nbd.ParseAccess(n.Allow); err != nil {
+		return usage("--allow: %w", err)
+	}
+	switch {
+	case n.mode != nbd.TLSOff && n.Certificates == "":
+		return &exitcode.Error{Code: exitcode.Usage, Err: fmt.Errorf("--tls is %s, and --tls-certificates is not given", n.TLS),
+			Advice: "give a directory with server-cert.pem and server-key.pem, and ca-cert.pem to verify clients"}
+	case n.VerifyPeer && n.mode == nbd.TLSOff:
+		return usage("--tls-verify-peer is for TLS, and --tls is off")
+	case n.MaxConns < 0 || n.MaxClientConns < 0:
+		return usage("--max-connections and --max-client-connections are %d and %d, want numbers above 0", n.MaxConns, n.MaxClientConns)
+	case n.IdleTimeout < 0:
+		return usage("--idle-timeout is %v, want a time, or 0 for none", n.IdleTimeout)
+	}
+	return nil
+}
+
+// startNBD makes the server, which has nothing to serve yet.
+func (d *Daemon) startNBD(context.Context) (err error) {
+	n := &d.cfg.NBD
+	c := nbd.Config{
+		Log: d.log, TLS: n.mode, MaxConns: n.MaxConns, MaxClientConns: n.MaxClientConns,
+		MemoryLimit: int64(n.Memory), ClientMemory: int64(n.ClientMemory), IdleTimeout: n.IdleTimeout,
+	}
+	if n.mode != nbd.TLSOff {
+		if c.Certificates, err = nbd.LoadCertificates(n.Certificates, n.VerifyPeer); err != nil {
+			return exitcode.With(exitcode.Usage, err, "see what --tls-certificates is about in the help")
+		}
+	}
+	d.nbd, err = nbd.NewServer(c)
+	return err
+}
+
+// tell tells the NBD server what has happened to a disk.
+func (d *Daemon) tell(b *export.Backend, e disk.Event) {
+	switch {
+	case b == nil: // it is not exported yet
+	case e.Kind == disk.CapacityChanged, e.Kind == disk.InfoChanged:
+		d.nbd.Changed(b)
+	}
+}
