@@ -63,13 +63,18 @@ func TestNoAllocation(t *testing.T) {
 			"mode sense": cdb(&scsi.ModeSense{Page: 0x3f, AllocationLength: 255}),
 			"luns":       cdb(&scsi.ReportLUNs{AllocationLength: 4096}),
 			"sense":      cdb(&scsi.RequestSense{AllocationLength: 252}),
+			"read 32":    cdb32(&scsi.RW{LBA: 8, Blocks: 8}),
+			"write 32":   cdb32(&scsi.RW{Write: true, LBA: 8, Blocks: 8}),
+			"log sense":  cdb(&scsi.LogSense{Control: 1, Page: 2, AllocationLength: 255}),
+			"groups":     cdb(&scsi.ReportGroups{AllocationLength: 255}),
+			"functions":  cdb(&scsi.ReportFunctions{AllocationLength: 255}),
 			"opcodes":    cdb(&scsi.ReportSupported{AllocationLength: 4096}),
 		} {
 			l.t.CDB = scsi.CDB{}
 			copy(l.t.CDB[:], c)
 			l.t.InLength, l.t.OutLength = 4096, 4096
 			for _, d := range [][][]byte{nil, data} {
-				if d == nil && cmd != "read" && cmd != "write" {
+				if d == nil && !scsi.IsRW(c) {
 					continue
 				}
 				var pieces [2][]byte

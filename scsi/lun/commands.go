@@ -20,14 +20,25 @@ type command struct {
 	one      [2][]byte                // REPORT SUPPORTED OPERATION CODES data of this command, without and with time-outs
 }
 
-type commandFlags uint8
+type commandFlags uint16
 
 const (
 	absentToo        commandFlags = 1 << iota // also where there is no unit
 	lunZeroToo                                // also at LUN 0 without a unit
 	wellKnownToo                              // also at the REPORT LUNS well known logical unit
 	despiteAttention                          // a pending unit attention does not stop it (SAM-5 5.14)
-	changesMedium                             // not on a read-only unit
+	changesMedium                             // not on a read-only unit; implies usesMedium
+	usesMedium                                // not on a stopped unit
+	inStandby                                 // also through a port in standby state
+	inUnavailable                             // and in unavailable state
+)
+
+// How most commands are.
+const (
+	reads     = usesMedium
+	writes    = usesMedium | changesMedium
+	manages   = inStandby
+	discovers = inStandby | inUnavailable
 )
 
 // table is the commands by operation code. It is fixed after construction.
@@ -43,44 +54,50 @@ type table struct {
 // newTable makes the table. An operation code's service actions stand together.
 func newTable() *table {
 	t := &table{}
-	t.add(scsi.OpTestUnitReady, 0, wellKnownToo, (*Server).testUnitReady)
-	t.add(scsi.OpRequestSense, 0, absentToo|wellKnownToo|despiteAttention, (*Server).requestSense)
-	t.add(scsi.OpRead6, 0, 0, (*Server).readWrite)
-	t.add(scsi.OpWrite6, 0, changesMedium, (*Server).readWrite)
-	t.add(scsi.OpInquiry, 0, absentToo|wellKnownToo|despiteAttention, (*Server).inquiry)
-	t.add(scsi.OpModeSelect6, 0, 0, (*Server).modeSelect)
-	t.add(scsi.OpModeSense6, 0, 0, (*Server).modeSense)
-	t.add(scsi.OpReadCapacity10, 0, 0, (*Server).readCapacity10)
-	t.add(scsi.OpRead10, 0, 0, (*Server).readWrite)
-	t.add(scsi.OpWrite10, 0, changesMedium, (*Server).readWrite)
-	t.add(scsi.OpWriteVerify10, 0, changesMedium, (*Server).verify)
-	t.add(scsi.OpVerify10, 0, 0, (*Server).verify)
-	t.add(scsi.OpPreFetch10, 0, 0, (*Server).preFetch)
-	t.add(scsi.OpSynchronizeCache, 0, 0, (*Server).syncCache)
-	t.add(scsi.OpWriteSame10, 0, changesMedium, (*Server).writeSame)
-	t.add(scsi.OpUnmap, 0, changesMedium, (*Server).unmap)
-	t.add(scsi.OpModeSelect10, 0, 0, (*Server).modeSelect)
-	t.add(scsi.OpModeSense10, 0, 0, (*Server).modeSense)
-	t.add(scsi.OpVariableLength, scsi.SARead32, 0, (*Server).readWrite)
-	t.add(scsi.OpVariableLength, scsi.SAWrite32, changesMedium, (*Server).readWrite)
-	t.add(scsi.OpVariableLength, scsi.SAOrWrite32, changesMedium, (*Server).orWrite)
-	t.add(scsi.OpRead16, 0, 0, (*Server).readWrite)
-	t.add(scsi.OpCompareAndWrite, 0, changesMedium, (*Server).compareAndWrite)
-	t.add(scsi.OpWrite16, 0, changesMedium, (*Server).readWrite)
-	t.add(scsi.OpOrWrite16, 0, changesMedium, (*Server).orWrite)
-	t.add(scsi.OpWriteVerify16, 0, changesMedium, (*Server).verify)
-	t.add(scsi.OpVerify16, 0, 0, (*Server).verify)
-	t.add(scsi.OpPreFetch16, 0, 0, (*Server).preFetch)
-	t.add(scsi.OpSyncCache16, 0, 0, (*Server).syncCache)
-	t.add(scsi.OpWriteSame16, 0, changesMedium, (*Server).writeSame)
-	t.add(scsi.OpServiceActionIn, scsi.SAReadCapacity16, 0, (*Server).readCapacity16)
-	t.add(scsi.OpServiceActionIn, scsi.SAGetLBAStatus16, 0, (*Server).getLBAStatus)
-	t.add(scsi.OpReportLUNs, 0, lunZeroToo|wellKnownToo|despiteAttention, (*Server).reportLUNs)
-	t.add(scsi.OpMaintenanceIn, scsi.SAReportSupportedOps, 0, (*Server).reportOpcodes)
-	t.add(scsi.OpRead12, 0, 0, (*Server).readWrite)
-	t.add(scsi.OpWrite12, 0, changesMedium, (*Server).readWrite)
-	t.add(scsi.OpWriteVerify12, 0, changesMedium, (*Server).verify)
-	t.add(scsi.OpVerify12, 0, 0, (*Server).verify)
+	t.add(scsi.OpTestUnitReady, 0, usesMedium|wellKnownToo, (*Server).testUnitReady)
+	t.add(scsi.OpRequestSense, 0, discovers|absentToo|wellKnownToo|despiteAttention, (*Server).requestSense)
+	t.add(scsi.OpRead6, 0, reads, (*Server).readWrite)
+	t.add(scsi.OpWrite6, 0, writes, (*Server).readWrite)
+	t.add(scsi.OpInquiry, 0, discovers|absentToo|wellKnownToo|despiteAttention, (*Server).inquiry)
+	t.add(scsi.OpModeSelect6, 0, manages, (*Server).modeSelect)
+	t.add(scsi.OpModeSense6, 0, manages, (*Server).modeSense)
+	t.add(scsi.OpStartStopUnit, 0, 0, (*Server).startStop)
+	t.add(scsi.OpReadCapacity10, 0, manages, (*Server).readCapacity10)
+	t.add(scsi.OpRead10, 0, reads, (*Server).readWrite)
+	t.add(scsi.OpWrite10, 0, writes, (*Server).readWrite)
+	t.add(scsi.OpWriteVerify10, 0, writes, (*Server).verify)
+	t.add(scsi.OpVerify10, 0, reads, (*Server).verify)
+	t.add(scsi.OpPreFetch10, 0, reads, (*Server).preFetch)
+	t.add(scsi.OpSynchronizeCache, 0, usesMedium, (*Server).syncCache)
+	t.add(scsi.OpWriteSame10, 0, writes, (*Server).writeSame)
+	t.add(scsi.OpUnmap, 0, writes, (*Server).unmap)
+	t.add(scsi.OpLogSelect, 0, manages, (*Server).logSelect)
+	t.add(scsi.OpLogSense, 0, manages, (*Server).logSense)
+	t.add(scsi.OpModeSelect10, 0, manages, (*Server).modeSelect)
+	t.add(scsi.OpModeSense10, 0, manages, (*Server).modeSense)
+	t.add(scsi.OpVariableLength, scsi.SARead32, reads, (*Server).readWrite)
+	t.add(scsi.OpVariableLength, scsi.SAWrite32, writes, (*Server).readWrite)
+	t.add(scsi.OpVariableLength, scsi.SAOrWrite32, writes, (*Server).orWrite)
+	t.add(scsi.OpRead16, 0, reads, (*Server).readWrite)
+	t.add(scsi.OpCompareAndWrite, 0, writes, (*Server).compareAndWrite)
+	t.add(scsi.OpWrite16, 0, writes, (*Server).readWrite)
+	t.add(scsi.OpOrWrite16, 0, writes, (*Server).orWrite)
+	t.add(scsi.OpWriteVerify16, 0, writes, (*Server).verify)
+	t.add(scsi.OpVerify16, 0, reads, (*Server).verify)
+	t.add(scsi.OpPreFetch16, 0, reads, (*Server).preFetch)
+	t.add(scsi.OpSyncCache16, 0, usesMedium, (*Server).syncCache)
+	t.add(scsi.OpWriteSame16, 0, writes, (*Server).writeSame)
+	t.add(scsi.OpServiceActionIn, scsi.SAReadCapacity16, manages, (*Server).readCapacity16)
+	t.add(scsi.OpServiceActionIn, scsi.SAGetLBAStatus16, reads, (*Server).getLBAStatus)
+	t.add(scsi.OpReportLUNs, 0, discovers|lunZeroToo|wellKnownToo|despiteAttention, (*Server).reportLUNs)
+	t.add(scsi.OpMaintenanceIn, scsi.SAReportTargetGroups, discovers, (*Server).reportGroups)
+	t.add(scsi.OpMaintenanceIn, scsi.SAReportSupportedOps, manages, (*Server).reportOpcodes)
+	t.add(scsi.OpMaintenanceIn, scsi.SAReportSupportedTMFs, manages, (*Server).reportFunctions)
+	t.add(scsi.OpMaintenanceOut, scsi.SASetTargetGroups, discovers, (*Server).setGroups)
+	t.add(scsi.OpRead12, 0, reads, (*Server).readWrite)
+	t.add(scsi.OpWrite12, 0, writes, (*Server).readWrite)
+	t.add(scsi.OpWriteVerify12, 0, writes, (*Server).verify)
+	t.add(scsi.OpVerify12, 0, reads, (*Server).verify)
 	t.describe()
 	return t
 }

@@ -54,6 +54,10 @@
 // COMPARE AND WRITE and ORWRITE are uninterrupted (SBC-4 4.25): such a task waits until no other that touches one of its
 // blocks is under way, and holds back those that come later. READ and WRITE look for such tasks only while there are any.
 //
+// A unit is ready or stopped (START STOP UNIT), and has for each target port group an asymmetric access state; both hold
+// until they are set again, and a logical unit reset starts the unit. What works in which state stands at each command,
+// in commands.go. Mode parameters are those of all initiators.
+//
 // # Errors
 //
 // Initiators get status and sense; senseOf, in work.go, translates the errors of stores. Constructors return the
@@ -67,13 +71,21 @@
 //
 // # Clauses
 //
-// SAM-5 4.7 (LUNs), 5.14 (unit attention), 7 (task management), 8 (task sets); SPC-5 6 and 7 (INQUIRY, VPD, MODE
-// SENSE, MODE SELECT, REPORT LUNS, REQUEST SENSE, REPORT SUPPORTED OPERATION CODES); SBC-4 4.27, 5 and 6 (READ, WRITE, VERIFY,
-// WRITE AND VERIFY, COMPARE AND WRITE, ORWRITE, PRE-FETCH, SYNCHRONIZE CACHE, UNMAP, WRITE SAME,
-// GET LBA STATUS, READ CAPACITY, block VPD and mode pages).
+// SAM-5 4.7 (LUNs), 5.14 (unit attention), 7 (task management), 8 (task sets); SPC-5 5.16 (asymmetric access), 6 and 7
+// (INQUIRY, VPD, MODE SENSE and SELECT, LOG SENSE and SELECT, REPORT LUNS, REQUEST SENSE, REPORT and SET TARGET PORT
+// GROUPS, REPORT SUPPORTED OPERATION CODES and TASK MANAGEMENT FUNCTIONS); SBC-4 4.27, 5 and 6 (READ, WRITE, VERIFY, WRITE
+// AND VERIFY, COMPARE AND WRITE, ORWRITE, PRE-FETCH, SYNCHRONIZE CACHE, UNMAP, WRITE SAME, GET LBA STATUS, START STOP UNIT,
+// READ CAPACITY, block VPD, mode and log pages).
 //
-// Where the standards leave a choice: SYNCHRONIZE CACHE with IMMED answers when it is done; a WRITE with less data than
-// its CDB says is refused as a whole; READ with FUA flushes before it reads; WRITE SAME of 0 blocks is refused (WSNZ).
-// Informational exceptions are told by unit attention or on request only (MRIE 2 and 6); a logical unit reset brings
-// back the mode parameters that were saved, and leaves a write cache on; READ(32) and WRITE(32), which SBC-4 4.21.2.2 keeps for units with protection information, are carried out too.
+// Where the standards leave a choice:
+//
+//   - SYNCHRONIZE CACHE and START STOP UNIT with IMMED answer when they are done.
+//   - A WRITE with less data than its CDB says is refused as a whole.
+//   - READ with FUA flushes before it reads.
+//   - WRITE SAME of 0 blocks is refused (WSNZ).
+//   - Informational exceptions are told by unit attention or on request only (MRIE 2 and 6).
+//   - A logical unit reset brings back the mode parameters that were saved, and leaves a write cache on.
+//   - In standby state READ CAPACITY and the reports of commands and functions work too.
+//   - Third-party copies and security protocols are unknown commands, and no page says otherwise.
+//   - READ(32) and WRITE(32), which SBC-4 4.21.2.2 keeps for units with protection information, are carried out too.
 package lun

@@ -143,6 +143,12 @@ func effects() map[string]func(t *testing.T, u *effectUnit) {
 				t.Errorf("%d commands, %d have an effect", n, len(effects()))
 			}
 		},
+		"START STOP UNIT":           startStopEffect,
+		"LOG SENSE":                 logSenseEffect,
+		"LOG SELECT":                logSelectEffect,
+		"REPORT TARGET PORT GROUPS": reportGroupsEffect,
+		"SET TARGET PORT GROUPS":    setGroupsEffect,
+		"REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS": reportFunctionsEffect,
 		"MODE SELECT(6)":        modeSelectEffect(false),
 		"MODE SELECT(10)":       modeSelectEffect(true),
 		"MODE SENSE(6)":         modeSenseEffect(false),
@@ -181,23 +187,37 @@ func effects() map[string]func(t *testing.T, u *effectUnit) {
 
 // commands returns the names of the commands that the unit lists.
 func (x *initiator) commands() (names []string) {
-	x.tb.Helper()
+	for name := range x.commandCDBs() {
+		names = append(names, name)
+	}
+	return names
+}
+
+// commandCDBs calls yield with the name of each command that the unit lists and a CDB of it.
+func (x *initiator) commandCDBs() func(yield func(name string, cdb []byte) bool) {
 	data := x.do(0, cdb(&scsi.ReportSupported{AllocationLength: 4096}), nil, 4096).good().got
 	entries, _, err := scsi.ParseSupportedList(data)
 	if err != nil {
 		x.tb.Fatal(err)
 	}
-	for {
-		c, rest, ok := scsi.NextSupported(entries)
-		if !ok {
-			return names
+	return func(yield func(name string, cdb []byte) bool) {
+		for {
+			c, rest, ok := scsi.NextSupported(entries)
+			if !ok {
+				return
+			}
+			var b scsi.CDB
+			switch b[0] = byte(c.Opcode); {
+			case c.Opcode == scsi.OpVariableLength:
+				b[7], b[9] = 24, byte(c.ServiceAction)
+			case c.HasServiceAction:
+				b[1] = byte(c.ServiceAction)
+			}
+			if !yield(scsi.CommandName(b[:]), b[:c.Length]) {
+				return
+			}
+			entries = rest
 		}
-		k, ok := scsi.LookupCommand(c.Opcode, c.ServiceAction)
-		if !ok {
-			x.tb.Fatalf("%v is listed and has no usage data", c.Opcode)
-		}
-		names = append(names, scsi.CommandName(k.Usage[:k.Length]))
-		entries = rest
 	}
 }
 

@@ -27,6 +27,9 @@ func (s *Server) Execute(f *dispatch.Frame, t *Task) Progress {
 	switch {
 	case t.kind == kindReply:
 		scatter(t.Data, t.reply)
+		if t.away && len(t.Data[0]) > 0 {
+			t.Data[0][0] = byte(scsi.QualifierNotConnected)<<5 | t.Data[0][0]&0x1f
+		}
 	case t.Mapped && t.kind == kindRead:
 		scatter(t.Data, t.Memory()[t.Window:])
 	case t.Mapped && t.kind == kindWrite:
@@ -44,8 +47,11 @@ func (s *Server) Execute(f *dispatch.Frame, t *Task) Progress {
 // settle makes what the worker has left the result.
 func (t *Task) settle() {
 	u := t.unit
-	if t.kind == kindModeSelect {
+	switch {
+	case t.kind == kindModeSelect:
 		t.server.selected(t)
+	case t.kind == kindSetGroups && t.changed: // also if it was aborted meanwhile
+		t.server.caused(t, eventAccess)
 	}
 	if u.lost.Load() && !u.lostTold {
 		u.lostTold = true
@@ -55,9 +61,25 @@ func (t *Task) settle() {
 	case t.aborted:
 		t.end(scsi.StatusTaskAborted)
 	case t.result.Key != scsi.KeyNoSense:
+		t.count()
 		t.check(t.result)
 	default:
 		t.good()
+	}
+}
+
+// count counts a failure of the medium.
+func (t *Task) count() {
+	if t.result.Key != scsi.KeyMediumError && t.result.Key != scsi.KeyHardwareError {
+		return
+	}
+	switch st := &t.unit.stats; t.kind {
+	case kindRead:
+		st.ReadErrors++
+	case kindVerify, kindVerifyData, kindVerifySame:
+		st.VerifyErrors++
+	default:
+		st.WriteErrors++
 	}
 }
 
@@ -71,11 +93,10 @@ func (t *Task) good() {
 	if t.unit == nil {
 		return
 	}
-	if t.kind == kindOr && t.and {
-		t.unit.or.next(t.gen, t.policy)
-	}
 	st := &t.unit.stats
 	switch t.kind {
+	case kindStartStop:
+		t.unit.stopped = !t.starts
 	case kindRead:
 		st.Reads++
 		st.ReadBytes += uint64(t.In)
@@ -85,6 +106,9 @@ func (t *Task) good() {
 	case kindWriteSame:
 		st.Writes++
 	case kindWriteVerify, kindCompareWrite, kindOr:
+		if t.kind == kindOr && t.and {
+			t.unit.or.next(t.gen, t.policy)
+		}
 		st.Writes++
 		st.WrittenBytes += t.length
 	case kindVerify, kindVerifyData, kindVerifySame:

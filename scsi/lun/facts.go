@@ -53,6 +53,9 @@ func standardInquiry(q scsi.PeripheralQualifier, d scsi.DeviceType, vendor, prod
 		Qualifier: q, Device: d, Version: 6, HiSup: true, ResponseFormat: 2, CmdQue: true,
 		VersionDescriptors: [8]uint16{scsi.VersionSAM5, scsi.VersionSPC4, scsi.VersionSBC3, scsi.VersionSRP},
 	}
+	if d == scsi.DeviceDisk {
+		s.TPGS = 3 // access states are set by initiators and by operators
+	}
 	s.SetText(vendor, product, revision)
 	return s.Append(nil)
 }
@@ -75,12 +78,13 @@ func (fc *facts) vpd(cfg *Config, per uint32) {
 	provisioning := scsi.Provisioning{
 		Unmap: true, UnmapByWriteSame: true, UnmapByWriteSame10: true, ReadZeros: 1, Type: scsi.ProvisioningThin,
 	}
+	if _, ok := find[Metered](cfg.Store); ok {
+		provisioning.ThresholdExponent = thresholdExponent(fc.blocks, fc.shift)
+	}
 	characteristics := scsi.BlockCharacteristics{RotationRate: scsi.RotationSolid, VBULS: true}
-	id := unitName(cfg.Serial)
-	naa := scsi.Designator{Type: scsi.DesignatorNAA, CodeSet: scsi.CodeBinary, ID: id[:]}
 	bodies := []vpdPage{
 		{scsi.VPDSerialNumber, []byte(cfg.Serial)},
-		{scsi.VPDIdentification, scsi.AppendT10Designator(naa.Append(nil), cfg.Vendor, cfg.Serial)},
+		{scsi.VPDIdentification, cfg.designators()},
 		{scsi.VPDBlockLimits, limits.Append(nil)},
 		{scsi.VPDBlockCharacteristics, characteristics.Append(nil)},
 		{scsi.VPDProvisioning, provisioning.Append(nil)},
@@ -94,6 +98,21 @@ func (fc *facts) vpd(cfg *Config, per uint32) {
 		v := scsi.VPD{Device: scsi.DeviceDisk, Page: p.code, Body: p.data}
 		fc.pages = append(fc.pages, vpdPage{p.code, v.Append(nil)})
 	}
+}
+
+// designators returns what names the unit.
+func (c *Config) designators() []byte {
+	id := unitName(c.Serial)
+	naa := scsi.Designator{Type: scsi.DesignatorNAA, CodeSet: scsi.CodeBinary, ID: id[:]}
+	return scsi.AppendT10Designator(naa.Append(nil), c.Vendor, c.Serial)
+}
+
+// identification makes the device identification page as it is seen through a port, which it names too.
+func (u *Unit) identification(at Port) []byte {
+	b := scsi.AppendNumberDesignator(u.cfg.designators(), scsi.DesignatorRelativePort, scsi.ProtocolSRP, at.Relative)
+	b = scsi.AppendNumberDesignator(b, scsi.DesignatorPortGroup, scsi.ProtocolSRP, at.Group)
+	v := scsi.VPD{Device: scsi.DeviceDisk, Page: scsi.VPDIdentification, Body: b}
+	return v.Append(nil)
 }
 
 // unitName is the NAA registered extended name of the unit with a serial: the same wherever and however often the

@@ -9,6 +9,9 @@ const (
 	eventReset event = iota
 	eventCapacity
 	eventModes     // MODE SELECT
+	eventLogs      // LOG SELECT
+	eventAccess    // of an asymmetric access state
+	eventSpace     // the store is about to run out of it
 	eventException // an informational exception
 	numEvents
 )
@@ -33,9 +36,18 @@ var conditions = [...]struct {
 	{1 << eventCapacity, scsi.ASCCapacityChanged},
 	{conditionCleared, scsi.ASCCommandsCleared},
 	{1 << eventModes, scsi.ASCModeParametersChanged},
+	{1 << eventLogs, ascLogsChanged},
+	{1 << eventAccess, ascAccessChanged},
 	{conditionLUNs, scsi.ASCReportedLUNsChanged},
+	{1 << eventSpace, scsi.ASCThinThreshold},
 	{1 << eventException, 0},
 }
+
+// ascLogsChanged is LOG PARAMETERS CHANGED, and ascAccessChanged ASYMMETRIC ACCESS STATE CHANGED.
+const (
+	ascLogsChanged   scsi.ASC = 0x2a02
+	ascAccessChanged scsi.ASC = 0x2a06
+)
 
 // Nexus is what a server keeps for one initiator port: which events the initiator has not been told of yet, unit by
 // unit. The zero value is that of a new nexus, whose first command to each unit meets POWER ON, RESET, OR BUS DEVICE

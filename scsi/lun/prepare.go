@@ -12,6 +12,8 @@ const (
 	kindNone  kind = iota
 	kindReply      // hand out t.reply
 	kindLBAStatus
+	kindSpace
+	kindSetGroups
 	kindPreFetch
 	kindFlush
 
@@ -28,19 +30,22 @@ const (
 	kindCompareWrite
 	kindOr
 	kindModeSelect // all of them
+	kindStartStop  // so too
 )
 
 // inOnePiece says whether the task's data is looked at as a whole: there is not more of it than MinBuffer.
 func (k kind) inOnePiece() bool {
-	return k == kindUnmap || k == kindWriteSame || k == kindVerifySame || k == kindModeSelect
+	return k == kindUnmap || k == kindWriteSame || k == kindVerifySame || k == kindModeSelect || k == kindSetGroups
 }
 
 // sends says whether data goes to the initiator; if not, it may come from there.
-func (k kind) sends() bool { return k == kindReply || k == kindRead || k == kindLBAStatus }
+func (k kind) sends() bool {
+	return k == kindReply || k == kindRead || k == kindLBAStatus || k == kindSpace
+}
 
 // Prepare takes a task into its task set, checks the command, and says what is to be done: see Verdict, and the
 // task's Plan. The order of the checks is that of SAM-5 and SPC-5: the logical unit, unit attentions, the operation
-// code, the CDB's fields, the blocks. After Prepare comes Execute, if the verdict is Proceed, and always Release.
+// code, whether the unit may be used, the CDB's fields, the blocks. After Prepare comes Execute, if the verdict is Proceed, and always Release.
 // Level: Dispatch.
 func (s *Server) Prepare(f *dispatch.Frame, t *Task) Verdict {
 	s.mustOwn(f)
@@ -74,6 +79,7 @@ func (t *Task) unplan() {
 	t.In, t.Out, t.Mapped, t.Window = 0, 0, false, 0
 	t.kind, t.reply, t.wanted = kindNone, nil, 0
 	t.exclusive, t.whole, t.fua, t.hole, t.noData, t.met = false, false, false, false, false, false
+	t.away = false
 }
 
 // start begins a task that may run.
@@ -114,6 +120,14 @@ func (s *Server) start(t *Task) Verdict {
 		return t.fail(scsi.KeyIllegalRequest, scsi.ASCInvalidOpcode)
 	case t.Attribute > scsi.TaskOrdered:
 		return t.fail(scsi.KeyIllegalRequest, ascInvalidMessage) // no ACA here, nor any other attribute
+	}
+	if t.place == placeUnit {
+		if code := s.inaccessible(t, c); code != 0 {
+			return t.fail(scsi.KeyNotReady, code)
+		}
+		if t.unit.stopped && c.flags&usesMedium != 0 {
+			return t.fail(scsi.KeyNotReady, scsi.ASCNotReadyInitializing)
+		}
 	}
 	if p, found := c.refused(&t.CDB); found {
 		return t.badField(int(p.Byte), p.Bit)

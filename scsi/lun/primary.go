@@ -13,7 +13,7 @@ func (t *Task) answer(b []byte, allocation uint32) Verdict {
 	return Proceed
 }
 
-// testUnitReady prepares TEST UNIT READY (SPC-5 6.47). A unit is always ready.
+// testUnitReady prepares TEST UNIT READY (SPC-5 6.47). What could stand against it was looked at before.
 func (s *Server) testUnitReady(t *Task) Verdict { return t.end(scsi.StatusGood) }
 
 // requestSense prepares REQUEST SENSE (SPC-5 6.39): a unit attention that waits is handed out and cleared.
@@ -33,12 +33,25 @@ func (s *Server) requestSense(t *Task) Verdict {
 				break
 			}
 		}
-		if t.unit.modes.means.exceptions.Method == scsi.ExceptionsOnRequest {
-			sense.ASC = t.unit.exception()
-		}
+		sense.Key, sense.ASC = s.polled(t)
 	}
 	n := sense.Put(t.small[:])
 	return t.answer(t.small[:n], uint32(c.AllocationLength))
+}
+
+// polled returns what REQUEST SENSE says of a unit that has no unit attention.
+func (s *Server) polled(t *Task) (scsi.SenseKey, scsi.ASC) {
+	u := t.unit
+	code := s.inaccessible(t, &command{})
+	switch {
+	case code != 0:
+		return scsi.KeyNotReady, code
+	case u.stopped:
+		return scsi.KeyNotReady, scsi.ASCNotReadyInitializing
+	case u.modes.means.exceptions.Method == scsi.ExceptionsOnRequest:
+		return scsi.KeyNoSense, u.exception()
+	}
+	return scsi.KeyNoSense, scsi.ASCNone
 }
 
 // inquiry prepares INQUIRY (SPC-5 6.7). Where there is no unit, the standard data say so.
@@ -61,6 +74,12 @@ func (s *Server) inquiry(t *Task) Verdict {
 		return t.answer(s.wellKnown, uint32(c.AllocationLength))
 	}
 	fc := t.unit.facts.Load()
+	t.away = t.unit.access.Load().state(s.port.Group) == scsi.AccessUnavailable
+	if c.EVPD && c.Page == scsi.VPDIdentification {
+		if sl := &s.view.Load().slots[t.Slot]; sl.unit == t.unit {
+			return t.answer(sl.identification, uint32(c.AllocationLength))
+		}
+	}
 	if !c.EVPD {
 		return t.answer(fc.inquiry, uint32(c.AllocationLength))
 	}

@@ -16,6 +16,7 @@ import (
 type Server struct {
 	// Fixed after construction.
 	proc      *dispatch.Processor
+	port      Port
 	commands  *table
 	noUnit    []byte // standard INQUIRY data of a LUN without a unit
 	wellKnown []byte // and of the REPORT LUNS well known logical unit
@@ -35,13 +36,18 @@ type view struct {
 }
 
 type slot struct {
-	unit   *Unit
-	attach uint32 // the change that put it there
+	unit           *Unit
+	attach         uint32 // the change that put it there
+	identification []byte // VPD 83h, as the server's port shows it
 }
 
-// NewServer makes a server without units. All its tasks run on p.
-func NewServer(p *dispatch.Processor) *Server {
-	s := &Server{proc: p, commands: newTable()}
+// NewServer makes a server without units, behind target port 1 of group 1. All its tasks run on p.
+func NewServer(p *dispatch.Processor) *Server { return NewServerAt(p, Port{}) }
+
+// NewServerAt makes a server behind the target port given.
+func NewServerAt(p *dispatch.Processor, at Port) *Server {
+	at.complete()
+	s := &Server{proc: p, port: at, commands: newTable()}
 	s.noUnit = standardInquiry(scsi.QualifierNotSupported, scsi.DeviceUnknown, "MINISRP", "no unit", "1")
 	s.wellKnown = standardInquiry(scsi.QualifierConnected, scsi.DeviceWellKnown, "MINISRP", "REPORT LUNS", "1")
 	v := &view{}
@@ -54,7 +60,8 @@ func NewServer(p *dispatch.Processor) *Server {
 func (s *Server) Processor() *dispatch.Processor { return s.proc }
 
 // Attach shows u at LUN n, 0 to MaxUnits-1. Initiators hear of it by the unit attention REPORTED LUNS DATA HAS
-// CHANGED at their other units. Errors: ErrLUN, when n is taken or too large; ErrConfig, when u has another processor.
+// CHANGED at their other units. Errors: ErrLUN, when n is taken or too large; ErrConfig, when u has another processor, or knows the
+// server's target port as one of another group.
 //
 //level:passive
 func (s *Server) Attach(n int, u *Unit) error {
@@ -71,8 +78,11 @@ func (s *Server) Attach(n int, u *Unit) error {
 	if v.slots[n].unit != nil {
 		return fmt.Errorf("LUN %d is taken by unit %q: %w", n, v.slots[n].unit.cfg.Serial, ErrLUN)
 	}
+	if err := u.show(s.port); err != nil {
+		return err
+	}
 	v.change++
-	v.slots[n] = slot{u, v.change}
+	v.slots[n] = slot{u, v.change, u.identification(s.port)}
 	v.list()
 	s.view.Store(&v)
 	return nil
@@ -94,6 +104,7 @@ func (s *Server) Detach(n int) (*Unit, error) {
 	v.slots[n] = slot{}
 	v.list()
 	s.view.Store(&v)
+	u.hide(s.port)
 	return u, nil
 }
 

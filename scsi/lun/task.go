@@ -121,14 +121,19 @@ type Task struct {
 	policy    uint8
 	gen       uint32 // ORWRITE that clears bits: the unit's next generation
 
+	starts  bool   // START STOP UNIT with START
+	pointer uint16 // LOG SENSE: the first parameter wanted
+	away    bool   // INQUIRY through a port in unavailable state
+
 	values modeValues // MODE SELECT: what it began with, and after the worker what it makes
 	keep   bool       // MODE SELECT with SP
 
 	// Worker.
 
-	kept   bool          // the store has saved values
-	claim  atomic.Uint32 // who has the task while it is queued: see claim states
-	result scsi.Sense    // KeyNoSense: it went well
+	kept    bool          // the store has saved values
+	changed bool          // an access state
+	claim   atomic.Uint32 // who has the task while it is queued: see claim states
+	result  scsi.Sense    // KeyNoSense: it went well
 }
 
 // smallReply holds the longest answer that is made for one task at Dispatch, that of MODE SENSE.

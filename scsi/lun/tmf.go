@@ -134,6 +134,7 @@ func (u *Unit) reset() {
 	u.happened(eventReset)
 	u.stats.Resets++
 	u.modes.reset()
+	u.stopped = false
 }
 
 // cleared notes that the nexus of a task is to be told that another has aborted it.

@@ -3,6 +3,7 @@ package lun
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"minisrp/scsi"
@@ -16,13 +17,17 @@ import (
 // Ownership: made by NewUnit, which takes the store over; shown by Server.Attach; ended by Close after Detach.
 type Unit struct {
 	// Fixed after construction.
-	proc   *dispatch.Processor
-	cfg    Config
-	store  Store
-	memory Mapping // of a Mapped store
-	worker *dispatch.Worker
+	proc    *dispatch.Processor
+	cfg     Config
+	store   Store
+	memory  Mapping // of a Mapped store
+	metered Metered // the store, or one below it; nil if none is
+	worker  *dispatch.Worker
 
 	facts atomic.Pointer[facts]
+
+	accessMu sync.Mutex // makes changes of access one at a time
+	access   atomic.Pointer[access]
 
 	// Counters that each nexus compares with what it saw; see Nexus.look.
 	events atomic.Uint32 // all that follow; counted up last
@@ -40,7 +45,9 @@ type Unit struct {
 	or    orState
 	stats Stats
 
-	lostTold bool // what lost says was told
+	lostTold bool  // what lost says was told
+	stopped  bool  // by START STOP UNIT
+	logged   Stats // as they were when LOG SELECT reset the log pages
 }
 
 // Config is what a unit is made of. Text is printable ASCII.
@@ -65,6 +72,8 @@ type Stats struct {
 	ReadBytes, WrittenBytes uint64
 	Verifies, VerifiedBytes uint64 // of VERIFY
 	Flushes, Unmaps         uint64 // commands; WRITE SAME counts as a write of 0 bytes
+	ReadErrors, WriteErrors uint64 // commands that failed at the medium; those that do not read count as writes
+	VerifyErrors            uint64
 	Checks                  uint64 // tasks that ended with CHECK CONDITION
 	Aborted                 uint64 // tasks aborted by a task management function or their target
 	Resets                  uint64 // logical unit resets
@@ -88,6 +97,8 @@ func NewUnit(p *dispatch.Processor, cfg Config) (*Unit, error) {
 	if isMapped {
 		u.memory = mapped.Mapping()
 	}
+	u.metered, _ = find[Metered](u.store)
+	u.access.Store(&access{})
 	if err := u.modes.init(u.store, info); err != nil {
 		return nil, fmt.Errorf("unit %q: %w", cfg.Serial, err)
 	}

@@ -26,6 +26,12 @@ func (u *Unit) work(ctx context.Context, t *Task) scsi.Sense {
 		return u.senseOf(u.store.Flush(ctx), scsi.ASCWriteError)
 	case kindLBAStatus:
 		return u.workLBAStatus(ctx, t)
+	case kindSpace:
+		return u.workSpace(ctx, t)
+	case kindSetGroups:
+		return u.workSetGroups(ctx, t)
+	case kindStartStop:
+		return u.workStartStop(ctx, t)
 	case kindPreFetch:
 		return u.workPreFetch(ctx, t)
 	case kindUnmap:

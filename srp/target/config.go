@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"minisrp/scsi/lun"
 	"minisrp/srp"
 	"minisrp/srp/target/fault"
 	"minisrp/verbs"
@@ -16,6 +17,7 @@ type Config struct {
 	Device    *verbs.Device
 	Processor *dispatch.Processor // of the port, its channels and its units
 	ID        srp.PortID          // the target port identifier that initiators log in to
+	At        lun.Port            // the port's place among those that show the same units; zero for the only one
 
 	Credits          int               // see DefaultCredits
 	MaxIU            int               // see DefaultMaxIU

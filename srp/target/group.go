@@ -51,7 +51,7 @@ type unitMemory struct {
 }
 
 func newGroup(p *Port, c *GroupConfig) *Group {
-	return &Group{port: p, cfg: *c, server: lun.NewServer(p.proc)}
+	return &Group{port: p, cfg: *c, server: lun.NewServerAt(p.proc, p.cfg.At)}
 }
 
 // AddGroup makes a group without units. An initiator that several groups name belongs to the one that was added first;
