@@ -40,11 +40,12 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// readyTime is how long a daemon may take to be ready.
-const readyTime = 10 * time.Second
-
-// endTime is how long a test waits for a process to end.
-const endTime = 40 * time.Second
+// readyTime and endTime are how long a test waits for a daemon to be ready, and to end: much longer than it takes, on a
+// machine that does other things too.
+const (
+	readyTime = 60 * time.Second
+	endTime   = 90 * time.Second
+)
 
 // proc is a running srpd.
 type proc struct {

@@ -51,6 +51,17 @@ func (p *proc) units() []control.Unit {
 	return v.Units
 }
 
+// counters asks the daemon for its counters.
+func (p *proc) counters() *control.Counters {
+	p.t.Helper()
+	out, code := p.srpctl("counters", "--json")
+	c := new(control.Counters)
+	if err := json.Unmarshal([]byte(out), c); err != nil || code != exitcode.OK {
+		p.t.Fatalf("srpctl counters: %d, %v\n%s", code, err, out)
+	}
+	return c
+}
+
 // Every unit is there under its name and its identity, with its size and what it can; after a restart the same.
 func TestExports(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
@@ -159,10 +170,9 @@ func TestTools(t *testing.T) {
 // checkCounters holds that what was taken was given back, and that the layers agree.
 func checkCounters(t *testing.T, p *proc) {
 	t.Helper()
-	out, _ := p.srpctl("counters", "--json")
-	var c control.Counters
-	if err := json.Unmarshal([]byte(out), &c); err != nil || len(c.Disks) != 1 || len(c.Units) != 1 {
-		t.Fatalf("srpctl counters: %v\n%s", err, out)
+	c := p.counters()
+	if len(c.Disks) != 1 || len(c.Units) != 1 {
+		t.Fatalf("counters are %+v", c)
 	}
 	d, x := c.Disks[0], c.NBD.Exports[0]
 	if x.Reads == 0 || x.Reads != d.Read.Ops || x.Writes != d.Write.Ops || x.BytesRead != d.Read.Bytes || x.BytesWritten != d.Write.Bytes {
@@ -171,7 +181,7 @@ func checkCounters(t *testing.T, p *proc) {
 	if d.Flush.Ops == 0 || d.Commands < d.Read.Ops || d.Commands != d.Completed || c.Units[0].InFlight != 0 || x.Errors != 0 {
 		t.Errorf("the disk has counted %+v, the port %+v", d, c.Units[0])
 	}
-	out, _ = p.srpctl("targets", "--json")
+	out, _ := p.srpctl("targets", "--json")
 	var ts control.Targets
 	if err := json.Unmarshal([]byte(out), &ts); err != nil || len(ts.Targets) != 1 || ts.Targets[0].State != "up" || ts.Targets[0].Logins != 1 {
 		t.Fatalf("srpctl targets: %v\n%s", err, out)
