@@ -22,6 +22,7 @@ needs=(
   "mkfs.ext4      e2fsprogs"
   "e2fsck         e2fsprogs"
   "strace         strace"
+  "systemd-analyze  systemd"
   "python3:nbd    python3-libnbd"
   "file:/usr/include/stdlib.h             libc6-dev"
   "file:/etc/ssl/certs/ca-certificates.crt  ca-certificates"

@@ -15,6 +15,7 @@ import (
 	"minisrp/cmd/srpd/config"
 	"minisrp/cmd/srpd/daemon"
 	"minisrp/cmd/srpd/embedded"
+	"minisrp/cmd/srpd/service"
 )
 
 // stopTime is how long the end may take after a signal: less than the 90 s after which systemd kills.
@@ -92,6 +93,8 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	// The first signal ends ctx, the second the process.
 	s := startSignals(o.cfg.Log, cmd.ErrOrStderr())
 	defer s.stop()
+	manager := service.New(o.cfg.Log)
+	manager.Starting("logging in to targets")
 	d, err := daemon.Start(s.ctx, o.cfg)
 	if err != nil {
 		if s.ctx.Err() != nil {
@@ -102,10 +105,13 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	// Processors want a CPU when they want one, beside those for everything else.
 	runtime.GOMAXPROCS(runtime.NumCPU() + d.Processors())
 	announce(cmd.OutOrStdout(), d)
+	manager.Ready(fmt.Sprintf("%d disks served", d.Served()))
+	manager.Watch(d.Alive)
 	select {
 	case <-s.ctx.Done():
 	case err = <-d.Failed():
 	}
+	manager.Stopping()
 	over, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
 	return errors.Join(err, d.Stop(over))

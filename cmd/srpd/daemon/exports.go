@@ -17,6 +17,17 @@ func (d *Daemon) Exports() []control.Export {
 	return all
 }
 
+// Served returns how many units are served.
+func (d *Daemon) Served() int {
+	n := 0
+	for _, u := range d.units {
+		if len(u.names) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // Units returns a line's worth about each unit that is served.
 func (d *Daemon) Units() []control.Unit {
 	all := []control.Unit{}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"minisrp/cmd/control"
@@ -179,6 +180,16 @@ func processorStats(ctx context.Context, p *dispatch.Processor) (dispatch.Stats,
 	case <-ctx.Done():
 		return dispatch.Stats{}, ctx.Err()
 	}
+}
+
+// Alive returns nil when every processor still does what it is asked, within ctx's time.
+func (d *Daemon) Alive(ctx context.Context) error {
+	for _, p := range d.processors {
+		if _, err := processorStats(ctx, p); err != nil {
+			return fmt.Errorf("processor %s: %w", p.Name(), err)
+		}
+	}
+	return nil
 }
 
 // hcas lists the adapters: the software one, which counts nothing of its own, and those that the kernel knows.
