@@ -54,6 +54,8 @@ type Port struct {
 
 	regions []*Region // that every adapter knows; guarded by setup
 
+	memoryNote sync.Once
+
 	mu       sync.Mutex // guards what follows
 	places   [maxAdapters]bool
 	adapters []*Adapter

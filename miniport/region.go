@@ -99,7 +99,17 @@ func (p *Port) RegisterRegion(ctx context.Context, a *arena.Arena) (*Region, err
 		}
 	}
 	p.regions = append(p.regions, r)
+	p.noteMemory(r.arena)
 	return r, nil
+}
+
+// noteMemory logs once what the kernel has not granted for the memory of requests.
+func (p *Port) noteMemory(a *arena.Arena) {
+	if i := a.Info(); i.Reason != nil {
+		p.memoryNote.Do(func() {
+			p.log.Info("memory for requests", "huge pages", i.Huge, "locked", i.Locked, "reason", i.Reason)
+		})
+	}
 }
 
 // DeregisterRegion makes every adapter forget a region: it returns when none can
