@@ -40,9 +40,14 @@ func (k *keeper) run() {
 			k.rest()
 			continue
 		}
-		s, err := t.login(k.lossTime())
+		at := k.lossTime()
+		if !at.IsZero() && !time.Now().Before(at) {
+			k.lose()
+			continue
+		}
+		s, err := t.login(at)
 		if err != nil {
-			k.failed(err)
+			k.failed(err, at)
 			continue
 		}
 		k.up(s)
@@ -96,30 +101,31 @@ func (k *keeper) up(s *session) {
 	}
 }
 
-// failed takes note of a login that has failed, and waits before the next.
-func (k *keeper) failed(err error) {
+// lose gives the target up: I/O is not held for it any more.
+func (k *keeper) lose() {
+	k.t.lost.Store(true)
+	k.log.Error("target is lost: I/O fails until it is back", "away", time.Since(k.since))
+	k.t.mp.adapter.TargetChanged(k.t)
+}
+
+// failed takes note of a login that has failed, and waits before the next, or until the
+// target is to be lost.
+func (k *keeper) failed(err error, lossTime time.Time) {
 	t := k.t
 	if errors.Is(err, context.Canceled) {
 		return // removed or suspended
 	}
-	at := k.lossTime()
-	late := !at.IsZero() && !time.Now().Before(at)
-	if late {
-		err = fmt.Errorf("%w within %v: %w", verbs.ErrTimeout, lossTimeout, err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: no answer until the target was given up, after %v", verbs.ErrTimeout, lossTimeout)
 	}
 	if k.last != err.Error() {
 		k.last = err.Error()
 		k.log.Warn("login failed", "err", err, "advice", advice(err))
 	}
-	if late {
-		t.lost.Store(true)
-		k.log.Error("target is lost: I/O fails until it is back", "away", time.Since(k.since))
-		t.mp.adapter.TargetChanged(t)
-	}
 	t.setState(TargetConnecting, err)
 	pause := k.wait
-	if !at.IsZero() && !late {
-		pause = min(pause, time.Until(at))
+	if !lossTime.IsZero() {
+		pause = min(pause, time.Until(lossTime))
 	}
 	k.wait = min(2*k.wait, reconnectMost)
 	timer := time.NewTimer(pause)

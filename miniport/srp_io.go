@@ -29,6 +29,9 @@ func (m *SRP) BuildIO(f *dispatch.Frame, s *SRB) Status {
 	}
 	for i := range s.Data {
 		d := &s.Data[i]
+		if d.Region == nil {
+			return StatusInvalidRequest
+		}
 		reg := d.Region.on(m.adapter)
 		if reg == nil || d.Offset > d.Region.Size() || uint64(d.Length) > d.Region.Size()-d.Offset {
 			return StatusInvalidRequest
