@@ -77,6 +77,18 @@ func rebuildCDB(b []byte) (cdb CDB, n int, ok bool) {
 		if s, err = ParseGetLBAStatus(b); err == nil {
 			n = s.Put(&cdb)
 		}
+	case OpReserve6, OpRelease6, OpReserve10, OpRelease10:
+		n = PutUnitReserve(&cdb, op)
+	case OpPersistReserveIn:
+		var c ReserveIn
+		if c, err = ParseReserveIn(b); err == nil {
+			n = c.Put(&cdb)
+		}
+	case OpPersistReserveOut:
+		var c ReserveOut
+		if c, err = ParseReserveOut(b); err == nil {
+			n = c.Put(&cdb)
+		}
 	case OpPreFetch10, OpPreFetch16:
 		var c PreFetch
 		if c, err = ParsePreFetch(b); err == nil {

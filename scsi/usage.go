@@ -123,6 +123,20 @@ func LookupCommand(op Opcode, serviceAction uint16) (Command, bool) {
 		}
 		c.HasServiceAction, c.ServiceAction = true, serviceAction
 		c.Usage[1] |= byte(serviceAction)
+	case OpReserve6, OpRelease6, OpReserve10, OpRelease10:
+		c.Usage = CDB{} // of the whole unit, for the sender
+	case OpPersistReserveIn:
+		if serviceAction > lastReserveIn {
+			return Command{}, false
+		}
+		c.Usage = CDB{1: byte(serviceAction), 7: 0xff, 8: 0xff}
+		c.HasServiceAction, c.ServiceAction = true, serviceAction
+	case OpPersistReserveOut:
+		if serviceAction > lastReserveOut {
+			return Command{}, false
+		}
+		c.Usage = CDB{1: byte(serviceAction), 2: 0xff, 5: 0xff, 6: 0xff, 7: 0xff, 8: 0xff}
+		c.HasServiceAction, c.ServiceAction = true, serviceAction
 	case OpMaintenanceOut:
 		if serviceAction != SASetTargetGroups {
 			return Command{}, false
