@@ -13,7 +13,8 @@
 // between them, is drawn at the head of conn.go. The registered memory of a
 // connection comes from a pool of its export and goes back only when every
 // request that points into it has completed, also when the client has vanished.
-// Memory is bounded: by slots for a connection, by Config.MemoryLimit for all.
+// Memory is bounded: by slots for a connection, by limits of Config for a client and
+// for all.
 //
 // # Levels
 //
@@ -27,11 +28,13 @@
 // # State machine
 //
 //	state        event                                  state, action
+//	negotiating  STARTTLS                               negotiating, anew, over TLS
 //	negotiating  GO, EXPORT_NAME of an export           transmission
 //	negotiating  ABORT, time-out, broken framing, EOF   closed
+//	negotiating  no TLS with this client                closed
 //	negotiating  Shutdown                               closed
 //	transmission request                                transmission, answered in any order
-//	transmission DISC, EOF, broken framing, stop        draining, nothing more is read
+//	transmission DISC, EOF, broken framing, stop, idle  draining, nothing more is read
 //	draining     every request complete and answered    closed, memory to the pool
 //	any          socket error on the way out            draining, replies are dropped
 //
@@ -39,30 +42,60 @@
 //
 // The minimum block size that clients are told is the disk's logical block; what is
 // not a multiple of it is refused with EINVAL, never turned into a
-// read-modify-write. READ and WRITE take up to MaxRequest bytes. TRIM and
-// WRITE_ZEROES take what the protocol can express. A refused write's payload is
-// read over. Reads are answered by one chunk, so DF always holds.
+// read-modify-write. READ and WRITE take up to MaxRequest bytes. TRIM,
+// WRITE_ZEROES, CACHE and BLOCK_STATUS take what the protocol can express. A refused
+// request's payload is read over. Reads are answered by one chunk, so DF always
+// holds. A reply to BLOCK_STATUS tells up to 256 extents; a disk that cannot tell
+// holes is data. FAST_ZERO is always offered, since a disk that has no fast way says
+// so at once. CACHE is offered where the disk can prefetch.
+//
+// # Size
+//
+// A client is told the size that the disk has when it connects. The protocol cannot
+// tell it another one later: a client of a disk that has grown reaches what it was
+// told of, one of a disk that has shrunk gets errors behind the end (ENOSPC for
+// writes), and both see the new size when they connect again. NBD_CMD_RESIZE is not
+// offered, and refused with EPERM: a disk has the size that its target gives it.
+//
+// # Lost writes
+//
+// A disk that has lost acknowledged writes fails every flush, whoever asks. When
+// that ends is decided in loss.go: when all who may count on what was lost know of
+// it and have left, or when an operator says so. What a client wrote that vanishes
+// without a goodbye is flushed.
+//
+// # TLS and access
+//
+// TLS is Go's, 1.2 and later, with certificates; Go has none with pre-shared keys.
+// The socket's two directions stay apart under it (wire.go, secure.go), so that the
+// reader never waits for a client that does not read. An Access hides an export from
+// those it is not for; TLS names, users of unix sockets and networks are what it
+// goes by.
 //
 // # Errors
 //
 // What a disk reports is translated in one table (errors.go). A client that leaves
 // the protocol gets its connection closed, is counted (Stats) and logged with what
-// it sent, and nothing else is touched. ErrMemory, ErrClosed and
+// it sent, and nothing else is touched. ErrMemory, ErrClientMemory, ErrClosed and
 // ProtocolError say what callers can tell apart.
 //
 // # Testing
 //
-// Subpackage nbdtest has a disk in memory. The server is tested by a client that
-// speaks the protocol byte by byte, and by nbdinfo, nbdcopy, the libnbd shell,
-// qemu-img, qemu-io, qemu-nbd, and fio. Negotiation and transmission are fuzzed;
-// the allocators are checked against models. To fuzz transmission give
+// Subpackage nbdtest has a disk in memory, an authority for certificates, and a
+// client. The server is tested by a client that speaks the protocol byte by byte, in
+// all three styles of requests and replies, and by nbdinfo, nbdcopy, the libnbd
+// shell, qemu-img, qemu-io, qemu-nbd, and fio, which know all of it but extended
+// headers. Package export has what is about the disk below: linearizability, and
+// flushes that reach the unit. Negotiation and transmission are fuzzed; the
+// allocators are checked against models. To fuzz transmission give
 // -fuzzminimizetime=10x: goroutines make its coverage vary.
 //
 // # Clauses
 //
 // The NBD protocol, doc/proto.md of the NetworkBlockDevice project: fixed newstyle
-// negotiation (EXPORT_NAME, ABORT, LIST, INFO, GO, STRUCTURED_REPLY, and the
-// metadata context options, which know no context); READ, WRITE, DISC, FLUSH, TRIM,
-// WRITE_ZEROES; simple and structured replies. TLS, BLOCK_STATUS, CACHE, RESIZE,
-// fast zeroing and extended headers are not offered. URIs: doc/uri.md.
+// negotiation (EXPORT_NAME, ABORT, LIST, STARTTLS in its modes NOTLS, SELECTIVETLS
+// and FORCEDTLS, INFO, GO, STRUCTURED_REPLY, LIST_META_CONTEXT and
+// SET_META_CONTEXT with base:allocation); READ, WRITE, DISC, FLUSH, TRIM, CACHE,
+// WRITE_ZEROES, BLOCK_STATUS; simple and structured replies. Its extension
+// ext-header: EXTENDED_HEADERS, without BLOCK_STATUS_PAYLOAD. URIs: doc/uri.md.
 package nbd

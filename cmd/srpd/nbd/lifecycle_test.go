@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -209,48 +207,6 @@ func TestRemove(t *testing.T) {
 	if err := s.Remove(context.Background(), "a"); err == nil {
 		t.Error("removed twice")
 	}
-}
-
-// Clients that come and go at any point leave nothing behind (the goroutines are
-// TestMain's affair).
-func TestConnectDisconnectStorm(t *testing.T) {
-	d := ram(t, nbdtest.Disk(mib), nbdtest.Async())
-	s := serve(t, nbd.Config{ConnMemory: 2 * mib, MemoryLimit: 64 * mib}, nbd.Export{Backend: d})
-	n := 400
-	if testing.Short() {
-		n = 100
-	}
-	var wg sync.WaitGroup
-	for w := range 4 {
-		wg.Go(func() {
-			for i := range n {
-				nc, err := net.Dial("unix", s.path)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				step := (i + w) % 5
-				for _, part := range []string{
-					"\x00\x00\x00\x03IHAVE",
-					"OPT\x00\x00\x00\x07\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00",                                            // GO
-					"\x25\x60\x95\x13\x00\x00\x00\x01" + strings.Repeat("\x00", 18) + "\x10\x00" + strings.Repeat("x", 4096), // WRITE
-					"\x25\x60\x95\x13\x00\x00\x00\x00" + strings.Repeat("\x00", 18) + "\x10\x00",                             // READ
-				}[:step] {
-					_, _ = io.WriteString(nc, part)
-				}
-				if step == 4 {
-					_, _ = io.ReadFull(nc, make([]byte, 18))
-				}
-				_ = nc.Close()
-			}
-		})
-	}
-	wg.Wait()
-	eventually(t, "all have gone", func() bool {
-		st := s.Stats()
-		x := st.Exports[0]
-		return st.Accepted == uint64(4*n) && st.Connections == 0 && x.MemoryGets == x.MemoryPuts
-	})
 }
 
 func TestTCP(t *testing.T) {

@@ -1,5 +1,6 @@
-// Package nbdtest has a disk in memory for tests of the NBD server and of what
-// uses it. It must not be used for data that anyone wants to keep.
+// Package nbdtest has a disk in memory, an authority for certificates and a client,
+// for tests of the NBD server and of what uses it. It must not be used for data that
+// anyone wants to keep.
 //
 // # Ownership
 //
