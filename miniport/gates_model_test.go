@@ -150,7 +150,7 @@ func TestNoLaneIsParkedWhileThereIsRoom(t *testing.T) {
 		t.Run(fmt.Sprintf("%d lanes of %d, depth %d, pause %v", c.lanes, c.srbs, c.depth, c.pause), func(t *testing.T) {
 			n := uint64(20000)
 			if testing.Short() {
-				n = 2000
+				n = 500
 			}
 			for seed := range n {
 				if err := newGateModel(c.lanes, c.srbs, c.depth, c.pause).check(interleave.Random(seed)); err != nil {

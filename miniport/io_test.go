@@ -2,7 +2,10 @@ package miniport
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,7 +134,11 @@ func TestHundredResetsUnderLoad(t *testing.T) {
 		for i, q := range all {
 			q.submit(i%2, w.units[i/2%2])
 		}
-		for range 100 {
+		resets := 100
+		if testing.Short() {
+			resets = 20
+		}
+		for range resets {
 			w.onProcessor(func(f *dispatch.Frame) {
 				l := w.units[0].lanes[0]
 				if s := l.out; s != nil && s.stage == stageStarted {
@@ -148,7 +155,7 @@ func TestHundredResetsUnderLoad(t *testing.T) {
 		for _, q := range all {
 			q.ended()
 		}
-		if c := w.units[0].Counters(); c.Resets < 90 {
+		if c := w.units[0].Counters(); c.Resets < uint64(resets)*9/10 {
 			t.Errorf("%d resets", c.Resets)
 		}
 		w.faults("")
@@ -380,4 +387,66 @@ func TestFewCreditsUnderLoad(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Data stay right through losses of the session and resets of the unit: what was
+// written is read, what a failed write has left is the old or the new, and no write has an
+// effect after it was given up and another has followed.
+func TestDataThroughLosses(t *testing.T) {
+	inWorld(t, worldConfig{procs: 2, units: 2}, func(t *testing.T, w *world) {
+		w.works()
+		w.faults("delay=30ms,every=5; late=40ms,every=3; lose,op=read,every=41; ghost=3s,op=write,every=37")
+		ctx, cancel := context.WithCancel(t.Context())
+		var workers sync.WaitGroup
+		var good, lost atomic.Int32
+		for g := range 6 {
+			workers.Go(func() {
+				mem := w.memory.Bytes()[g*8192:][:4096]
+				do := func(write bool) Status {
+					q := w.rw(write, uint32(g)*64, 8, uint64(g)*8192)
+					done := make(chan struct{})
+					q.Done = func(*dispatch.Frame, *SRB) { close(done) }
+					q.submit(g%2, w.units[g/2%2])
+					<-done
+					return q.Status
+				}
+				may := map[byte]bool{0: true} // what the blocks may hold
+				for v := byte(1); ctx.Err() == nil; v++ {
+					fill(mem, v)
+					if st := do(true); st == StatusSuccess {
+						clear(may)
+						good.Add(1)
+					} else if st.NotExecuted() {
+						continue
+					} else {
+						lost.Add(1)
+					}
+					may[v] = true
+					fill(mem, 0)
+					if do(false) != StatusSuccess {
+						continue
+					}
+					now := map[byte]bool{}
+					for _, x := range mem {
+						now[x] = true
+					}
+					for x := range now {
+						if !may[x] {
+							t.Errorf("read %d, may be %v", x, may)
+						}
+					}
+					may = now
+				}
+			})
+		}
+		for range 40 {
+			after(700 * time.Millisecond)
+			w.do("disconnect")
+		}
+		cancel()
+		workers.Wait()
+		if good.Load() < 100 || lost.Load() < 10 {
+			t.Errorf("%d writes, %d of unknown effect", good.Load(), lost.Load())
+		}
+	})
 }

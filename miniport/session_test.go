@@ -427,3 +427,20 @@ func TestUnitIsDetached(t *testing.T) {
 		w.works()
 	})
 }
+
+// An SRP adapter that cannot be added, here since its time is over, has nothing of the
+// HCA's: the world's HCA closes, which waits for what is left.
+func TestSRPAdapterThatCannotBeAdded(t *testing.T) {
+	inWorld(t, worldConfig{alone: true}, func(t *testing.T, w *world) {
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		m := NewSRP(SRPConfig{Device: w.idev})
+		if _, err := m.AddTarget(t.Context(), w.config(nil), false); !errors.Is(err, ErrClosed) {
+			t.Errorf("target on an adapter that was not added: %v", err)
+		}
+		if _, err := w.port.AddAdapter(over, "late", m); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		synctest.Wait()
+	})
+}
