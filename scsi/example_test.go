@@ -52,3 +52,27 @@ func ExampleLUN() {
 	// 0x412c000000000000: flat 300, unit 300, true, <nil>
 	// 0xd200012300000000: extended flat 291, unit 291, true, <nil>
 }
+
+// A log page, parameter by parameter.
+func ExampleNextLogParameter() {
+	body := scsi.AppendLogCounter(nil, scsi.LogTotalBytes, 1<<40)
+	body = scsi.AppendLogCounter(body, scsi.LogTotalUncorrected, 2)
+	page := scsi.LogPage{Page: scsi.LogReadErrors, Body: body}
+	data := page.Append(nil)
+
+	page, err := scsi.ParseLogPage(data)
+	fmt.Printf("page %#02x, %v\n", page.Page, err)
+	for body := page.Body; ; {
+		p, rest, ok := scsi.NextLogParameter(body)
+		if !ok {
+			break
+		}
+		n, _ := p.Counter()
+		fmt.Printf("parameter %d: %d\n", p.Code, n)
+		body = rest
+	}
+	// Output:
+	// page 0x03, <nil>
+	// parameter 5: 1099511627776
+	// parameter 6: 2
+}

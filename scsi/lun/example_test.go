@@ -58,3 +58,38 @@ func Example() {
 	}
 	// Output: GOOD, MINISRP ram disk
 }
+
+// An operator takes a unit's standby path out of use. Initiators behind it hear of it, and find NOT READY there.
+func ExampleUnit_SetAccess() {
+	proc := dispatch.NewManual("target")
+	store, err := lun.NewRAM(1<<20, 512)
+	if err != nil {
+		panic(err)
+	}
+	unit, err := lun.NewUnit(proc, lun.Config{Store: store, Serial: "example"})
+	if err != nil {
+		panic(err)
+	}
+	ports := []*lun.Server{
+		lun.NewServerAt(proc, lun.Port{Relative: 1, Group: 1}),
+		lun.NewServerAt(proc, lun.Port{Relative: 2, Group: 2}),
+	}
+	for _, s := range ports {
+		if err := s.Attach(0, unit); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(unit.SetAccess(2, scsi.AccessUnavailable))
+	fmt.Println(unit.SetAccess(3, scsi.AccessUnavailable))
+	for _, s := range ports {
+		if _, err := s.Detach(0); err != nil {
+			panic(err)
+		}
+	}
+	if err := unit.Close(context.Background()); err != nil {
+		panic(err)
+	}
+	// Output:
+	// <nil>
+	// unit "example": unavailable of target port group 3: bad unit configuration
+}

@@ -41,7 +41,7 @@ func wants(t *testing.T, text string, patterns ...string) {
 func TestInquiryBySgInq(t *testing.T) {
 	x := inquiryUnit(t)
 	out := tool(t, x.inquiry(0, false, 0), "sg_inq", "--raw", "--inhex=FILE", "--descriptors")
-	wants(t, out, `PQual=0 +PDT=0`, `RMB=0`, `version=0x06 +\[SPC-4\]`, `HiSUP=1`, `Resp_data_format=2`, `CmdQue=1`,
+	wants(t, out, `PQual=0 +PDT=0`, `RMB=0`, `version=0x06 +\[SPC-4\]`, `HiSUP=1`, `Resp_data_format=2`, `CmdQue=1`, `TPGS=3`, `3PC=0`,
 		`length=96 `, `Vendor identification: ACME`, `Product identification: Thin file`, `Product revision level: 7.2`,
 		`SAM-5`, `SPC-4`, `SBC-3`, `SRP`)
 }
@@ -57,14 +57,15 @@ func TestVPDBySgVpd(t *testing.T) {
 		0x00: {`Supported VPD pages`, `Block limits`, `Logical block provisioning`},
 		0x80: {`Unit serial number: 0123-serial-of-unit`},
 		0x83: {`designator type: NAA,  code set: Binary`, `0x6024d53[0-9a-f]{25}\b`,
-			`designator type: T10 vendor identification,  code set: ASCII`, `vendor id: ACME`, `vendor specific: 0123-serial-of-unit`},
-		0xb0: {`Write same non-zero \(WSNZ\): 1`, `Maximum transfer length: 16384 blocks`, `Optimal transfer length granularity: 8 blocks`,
+			`designator type: T10 vendor identification,  code set: ASCII`, `vendor id: ACME`, `vendor specific: 0123-serial-of-unit`,
+			`Relative target port: 0x1\b`, `Target port group: 0x1\b`},
+		0xb0: {`Maximum compare and write length: 128 blocks`, `Maximum prefetch transfer length: 131072 blocks`, `Write same non-zero \(WSNZ\): 1`, `Maximum transfer length: 16384 blocks`, `Optimal transfer length granularity: 8 blocks`,
 			`Maximum unmap LBA count: 8388608`, `Maximum unmap block descriptor count: 255`, `Optimal unmap granularity: 8 blocks`,
 			`Unmap granularity alignment valid: true`, `Unmap granularity alignment: 0`, `Maximum write same length: 0x80000 blocks`},
-		0xb1: {`Non-rotating medium`},
+		0xb1: {`Non-rotating medium`, `VBULS=1`},
 		0xb2: {`Unmap command supported \(LBPU\): 1`, `Write same \(16\) with unmap bit supported \(LBPWS\): 1`,
 			`Write same \(10\) with unmap bit supported \(LBPWS10\): 1`, `Logical block provisioning read zeros \(LBPRZ\): 1`,
-			`Anchored LBAs supported \(ANC_SUP\): 0`, `Provisioning type: 2 \(thin provisioned\)`},
+			`Anchored LBAs supported \(ANC_SUP\): 0`, `Provisioning type: 2 \(thin provisioned\)`, `Threshold exponent: 11\b`},
 	} {
 		wants(t, tool(t, x.inquiry(0, true, page), "sg_vpd", "--raw", "--inhex=FILE", "--page="+hexByte(page)), patterns...)
 	}
