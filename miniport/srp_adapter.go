@@ -97,7 +97,8 @@ func (m *SRP) Register(ctx context.Context, a *arena.Arena) (*Registration, erro
 	}
 	var op verbs.Op[*verbs.MR]
 	m.pd.RegisterMR(&op, &verbs.MRAttr{Arena: a, Access: access})
-	mr, err := op.Wait(ctx)
+	// Waited for to the end: a registration that came later would be of memory that is gone.
+	mr, err := op.Wait(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -276,6 +277,9 @@ func (m *SRP) UnitControl(ctx context.Context, p *Path, c UnitControl) error {
 
 // Close closes the protection domain, after everything else.
 func (m *SRP) Close(ctx context.Context) error {
+	if m.pd == nil {
+		return nil // FindAdapter has failed
+	}
 	m.scanner.Close()
 	m.resetter.Close()
 	return closeObject(ctx, m.pd)

@@ -52,7 +52,8 @@ func (r *resources) build(ctx context.Context, c *channel) error {
 	}
 	r.arena, r.mem, r.addr = a, a.Bytes(), a.Addr()
 	mrAttr := &verbs.MRAttr{Arena: a, Access: verbs.LocalWrite}
-	if r.mr, err = wait(ctx, func(op *verbs.Op[*verbs.MR]) { c.port.pd.RegisterMR(op, mrAttr) }); err != nil {
+	// Waited for to the end: a region that came later would be of an arena that is gone.
+	if r.mr, err = wait(context.WithoutCancel(ctx), func(op *verbs.Op[*verbs.MR]) { c.port.pd.RegisterMR(op, mrAttr) }); err != nil {
 		return err
 	}
 	cqAttr := &verbs.CQAttr{Entries: uint32(r.sends + n + fixedSends + 1), Processor: c.port.proc, Notify: c.notified}
