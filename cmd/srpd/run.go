@@ -122,21 +122,20 @@ func announce(w io.Writer, d *daemon.Daemon) {
 	var b strings.Builder
 	var first string
 	area := uint64(256 << 20) // bytes, enough to see something
+	uris := map[string][]string{}
+	for _, x := range d.Exports() {
+		uris[x.Name] = x.URIs
+	}
 	for _, u := range d.Units() {
 		if u.Disk == nil {
 			fmt.Fprintf(&b, "%s  not served: %s\n", u.Name, u.Error)
 			continue
 		}
 		fmt.Fprintf(&b, "%s  %s  %s %s  %s\n", u.Name, bytesize.Format(u.Disk.Size), u.Vendor, u.Product, u.Identity)
-		for _, x := range d.Exports() {
-			if x.Name != u.Name {
-				continue
-			}
-			for _, uri := range x.URIs {
-				fmt.Fprintf(&b, "  %s\n", uri)
-				if first == "" {
-					first, area = uri, min(area, u.Disk.Size)
-				}
+		for _, uri := range uris[u.Name] {
+			fmt.Fprintf(&b, "  %s\n", uri)
+			if first == "" {
+				first, area = uri, min(area, u.Disk.Size)
 			}
 		}
 	}

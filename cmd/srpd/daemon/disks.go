@@ -11,6 +11,7 @@ import (
 	"minisrp/cmd/srpd/export"
 	"minisrp/cmd/srpd/nbd"
 	"minisrp/miniport"
+	"minisrp/scsi"
 	"minisrp/scsi/disk"
 	"minisrp/srp"
 )
@@ -38,13 +39,18 @@ func (d *Daemon) openDisks(ctx context.Context) error {
 	if len(all) == 0 {
 		return exitcode.With(exitcode.NotFound, errNoUnits, "give the target a unit, or this initiator access to one")
 	}
+	ids := make([]scsi.UnitID, len(all))
+	for i, mu := range all {
+		ids[i] = mu.ID()
+	}
+	names, err := d.state.BindAll(ctx, ids)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, mu := range all {
-		u := &unit{unit: mu}
+	for i, mu := range all {
+		u := &unit{unit: mu, name: names[i]}
 		d.units = append(d.units, u)
-		if u.name, err = d.state.Bind(ctx, mu.ID()); err != nil {
-			return err
-		}
 		if d.cfg.OnlyListed && len(d.listed(u)) == 0 {
 			u.err = errNotListed
 			continue

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"minisrp/cmd/srpd/embedded"
+	"minisrp/srp/target"
 	"minisrp/verbs"
 )
 
@@ -27,6 +28,7 @@ func (d *Daemon) startEmbedded(ctx context.Context, faults embedded.Faults) erro
 		cfg := embedded.Config{
 			Fabric: d.fabric, Processor: d.processors[i%len(d.processors)], Addr: embeddedAt(i), Name: fmt.Sprintf("target%d", i),
 			IDExt: uint64(who.Ext), GUID: verbs.GUID(who.GUID), Log: d.log,
+			Buffers: min(target.DefaultBuffers, max(leastBuffers, hostedBuffers/len(d.cfg.Embedded))),
 		}
 		if i == 0 {
 			cfg.Faults = faults

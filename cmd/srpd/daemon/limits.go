@@ -3,6 +3,7 @@ package daemon
 import (
 	"net/netip"
 
+	"minisrp/scsi/lun"
 	"minisrp/verbs"
 )
 
@@ -24,6 +25,13 @@ const MaxUnits = 64
 
 // MaxEmbedded bounds the embedded targets, by the addresses of their network.
 const MaxEmbedded = 64
+
+// hostedBuffers is what all embedded targets together take for data of units in files, in bytes, as long as it gives
+// each the least that works.
+const hostedBuffers = 64 << 20
+
+// leastBuffers is that least, in bytes: a transfer of lun.MaxTransfer and half of another.
+const leastBuffers = lun.MaxTransfer * 3 / 2
 
 // MaxLUN is the largest logical unit number (SAM-5 4.7.4, flat space addressing).
 const MaxLUN = 0x3fff

@@ -27,7 +27,9 @@ type Config struct {
 	IDExt     uint64         // id_ext
 	GUID      verbs.GUID     // of the HCA; ioc_guid and, for the IB CM, service_id
 
-	Units  []Unit // by LUN
+	Units   []Unit // by LUN
+	Buffers int    // bytes of memory for data of units in files; 0 means the target's default
+
 	Faults Faults
 	Log    *slog.Logger
 }
@@ -80,7 +82,7 @@ func (t *Target) start(ctx context.Context) error {
 		return err
 	}
 	t.device = verbs.Open(hca, cfg.Processor, nil)
-	pc := target.Config{Device: t.device, Processor: cfg.Processor, ID: t.ID(), Log: cfg.Log}
+	pc := target.Config{Device: t.device, Processor: cfg.Processor, ID: t.ID(), Buffers: cfg.Buffers, Log: cfg.Log}
 	if cfg.Faults.Rules != "" {
 		if pc.Faults, err = fault.Parse(cfg.Faults.Rules); err != nil {
 			return err

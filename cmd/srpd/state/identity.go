@@ -44,7 +44,7 @@ func (s *Store) Identity(ctx context.Context) (Identity, error) {
 			return err
 		}
 		id = Identity{InitiatorExt: random(), InitiatorGUID: guid(), TargetExt: random(), TargetGUID: guid()}
-		return s.set("identity", id)
+		return s.set(record{"identity", id})
 	})
 	return id, err
 }
@@ -63,7 +63,7 @@ func (s *Store) UnitSerial(ctx context.Context, n int) (string, error) {
 			return err
 		}
 		serial = random().String()
-		return s.set(key, serial)
+		return s.set(record{key, serial})
 	})
 	return serial, err
 }

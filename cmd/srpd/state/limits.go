@@ -18,6 +18,9 @@ const (
 	memTable = 1 << 20
 	valueLog = 1 << 20
 
+	// atOnce is how many records one transaction has at most: badger takes 15 % of memTable.
+	atOnce = 128
+
 	// schema is the number of the layout of keys and values that this package reads and writes.
 	schema = 1
 

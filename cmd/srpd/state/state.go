@@ -134,7 +134,7 @@ func (s *Store) checkSchema(old bool) error {
 		if old {
 			return errors.New("damaged: it is empty")
 		}
-		return s.set("schema", schema)
+		return s.set(record{"schema", schema})
 	case found > schema:
 		return fmt.Errorf("%w: it has schema %d, and this program knows %d", ErrSchema, found, schema)
 	case found < 1:
@@ -194,24 +194,40 @@ func decode(key string, b []byte, v any) error {
 	return nil
 }
 
-// set writes a record; when it returns the record lasts. After a failure nothing is changed any more: whether the
-// files still have their blocks is not known.
-func (s *Store) set(key string, v any) error {
+// record is what the database keeps under a key.
+type record struct {
+	key   string
+	value any
+}
+
+// set writes up to atOnce records, all or none; when it returns they last. After a failure nothing is changed any more:
+// whether the files still have their blocks is not known.
+func (s *Store) set(all ...record) error {
 	if s.broken {
 		return fmt.Errorf("an earlier change failed: %w", ErrClosed)
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
+	texts := make([][]byte, len(all))
+	for i, r := range all {
+		var err error
+		if texts[i], err = json.Marshal(r.value); err != nil {
+			return err
+		}
 	}
 	if err := s.checkSpace(writeNeeds, 0); err != nil {
 		return err
 	}
-	if err := s.db.Update(func(tx *badger.Txn) error { return tx.Set([]byte(key), b) }); err != nil {
+	err := s.db.Update(func(tx *badger.Txn) error {
+		for i, r := range all {
+			if err := tx.Set([]byte(r.key), texts[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		s.broken = true
-		return err
 	}
-	return nil
+	return err
 }
 
 // change runs fn under the lock with an open database.
