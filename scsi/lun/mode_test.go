@@ -128,6 +128,10 @@ func modeSelectEffect(ten bool) func(t *testing.T, u *effectUnit) {
 			if s, _ := scsi.ParseSense(c.Sense()); !s.Descriptor {
 				t.Errorf("sense data % x, want descriptors", c.Sense())
 			}
+			c = u.do(0, cdb(&scsi.RW{LBA: 1 << 40, Blocks: 1}), nil, testBlock).check(scsi.KeyIllegalRequest, scsi.ASCLBAOutOfRange)
+			if s, _ := scsi.ParseSense(c.Sense()); s.Information != 1<<40 {
+				t.Errorf("sense data % x, want all of the address", c.Sense())
+			}
 			u.read(0, testBlock)
 			if !u.reopen() {
 				break
