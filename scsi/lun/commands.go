@@ -60,6 +60,8 @@ func newTable() *table {
 	t.add(scsi.OpWrite6, 0, writes, (*Server).readWrite)
 	t.add(scsi.OpInquiry, 0, discovers|absentToo|wellKnownToo|despiteAttention, (*Server).inquiry)
 	t.add(scsi.OpModeSelect6, 0, manages, (*Server).modeSelect)
+	t.add(scsi.OpReserve6, 0, 0, (*Server).legacyReserve)
+	t.add(scsi.OpRelease6, 0, 0, (*Server).legacyRelease)
 	t.add(scsi.OpModeSense6, 0, manages, (*Server).modeSense)
 	t.add(scsi.OpStartStopUnit, 0, 0, (*Server).startStop)
 	t.add(scsi.OpReadCapacity10, 0, manages, (*Server).readCapacity10)
@@ -74,7 +76,15 @@ func newTable() *table {
 	t.add(scsi.OpLogSelect, 0, manages, (*Server).logSelect)
 	t.add(scsi.OpLogSense, 0, manages, (*Server).logSense)
 	t.add(scsi.OpModeSelect10, 0, manages, (*Server).modeSelect)
+	t.add(scsi.OpReserve10, 0, 0, (*Server).legacyReserve)
+	t.add(scsi.OpRelease10, 0, 0, (*Server).legacyRelease)
 	t.add(scsi.OpModeSense10, 0, manages, (*Server).modeSense)
+	for sa := scsi.SAReadKeys; sa <= scsi.SAReadFullStatus; sa++ {
+		t.add(scsi.OpPersistReserveIn, sa, 0, (*Server).reserveIn)
+	}
+	for sa := scsi.SARegister; sa <= scsi.SARegisterMove; sa++ {
+		t.add(scsi.OpPersistReserveOut, sa, 0, (*Server).reserveOut)
+	}
 	t.add(scsi.OpVariableLength, scsi.SARead32, reads, (*Server).readWrite)
 	t.add(scsi.OpVariableLength, scsi.SAWrite32, writes, (*Server).readWrite)
 	t.add(scsi.OpVariableLength, scsi.SAOrWrite32, writes, (*Server).orWrite)

@@ -58,6 +58,14 @@
 // until they are set again, and a logical unit reset starts the unit. What works in which state stands at each command,
 // in commands.go. Mode parameters are those of all initiators.
 //
+// # Reservations
+//
+// A unit keeps one state of reservations for the initiators of all servers that show it, by initiator port and relative
+// target port; Nexus.Initiator names the former. What APTPL asks to outlive a loss of power goes to the store, if that
+// is a Keeper, before the command is answered, and NewUnit takes it up again. ALL_TG_PT makes one registration that
+// counts at every target port, and goes as one. REPLACE LOST RESERVATION is not known: nothing is lost while the unit runs, and what was
+// kept but cannot be read makes NewUnit fail.
+//
 // # Errors
 //
 // Initiators get status and sense; senseOf, in work.go, translates the errors of stores. Constructors return the

@@ -2,6 +2,7 @@ package lun_test
 
 import (
 	"bytes"
+	"maps"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -113,7 +114,7 @@ func (u *effectUnit) flushed() int64 {
 
 // effects look, for each command that the unit says it knows, at what the command does.
 func effects() map[string]func(t *testing.T, u *effectUnit) {
-	return map[string]func(t *testing.T, u *effectUnit){
+	all := map[string]func(t *testing.T, u *effectUnit){
 		"TEST UNIT READY": func(t *testing.T, u *effectUnit) { u.do(0, make([]byte, 6), nil, 0).good() },
 		"REQUEST SENSE": func(t *testing.T, u *effectUnit) {
 			u.begin(lun.LogicalUnitReset, 0, 0)
@@ -183,6 +184,8 @@ func effects() map[string]func(t *testing.T, u *effectUnit) {
 		"SYNCHRONIZE CACHE(10)": syncEffect(false),
 		"SYNCHRONIZE CACHE(16)": syncEffect(true),
 	}
+	maps.Copy(all, reservationEffects())
+	return all
 }
 
 // commands returns the names of the commands that the unit lists.

@@ -34,6 +34,13 @@ func (s *Server) Execute(f *dispatch.Frame, t *Task) Progress {
 		scatter(t.Data, t.Memory()[t.Window:])
 	case t.Mapped && t.kind == kindWrite:
 		gather(t.Memory()[t.Window:], t.Data)
+	case t.kind == kindReserveIn:
+		t.unit.reservation.report(t)
+	case t.kind == kindReserveOut:
+		t.state = taskWorking
+		t.claim.Store(claimQueued)
+		t.unit.reservation.begin(f, t)
+		return Pending
 	default:
 		t.state = taskWorking
 		t.claim.Store(claimQueued)
@@ -60,6 +67,8 @@ func (t *Task) settle() {
 	switch {
 	case t.aborted:
 		t.end(scsi.StatusTaskAborted)
+	case t.conflict:
+		t.end(scsi.StatusReservationConflict)
 	case t.result.Key != scsi.KeyNoSense:
 		t.count()
 		t.check(t.result)

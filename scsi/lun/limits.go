@@ -35,6 +35,10 @@ const (
 	// fillBytes is the size of one write of a repeated block, and of one read of blocks that are only compared.
 	fillBytes = 256 << 10
 
+	// maxRegistrants is the number of nexuses that may be registered for persistent reservations with a unit. Clusters
+	// have up to 64 hosts, some with two paths.
+	maxRegistrants = 128
+
 	// DefaultWorkers is the number of requests that a store works on at once, 1 to MaxWorkers. 8 keep a solid
 	// state disk busy; each costs a thread while it waits.
 	DefaultWorkers = 8

@@ -24,6 +24,9 @@ const (
 	conditionPowerOn condition = 1 << (numEvents + iota)
 	conditionLUNs
 	conditionCleared // tasks of the nexus were aborted by another
+	conditionPreempted
+	conditionReleased
+	conditionRegistrations
 )
 
 // conditions gives the codes, in the order in which they are reported; 0 is the unit's exception.
@@ -35,6 +38,9 @@ var conditions = [...]struct {
 	{1 << eventReset, scsi.ASCTargetReset},
 	{1 << eventCapacity, scsi.ASCCapacityChanged},
 	{conditionCleared, scsi.ASCCommandsCleared},
+	{conditionRegistrations, ascRegistrationsPreempted},
+	{conditionPreempted, ascReservationsPreempted},
+	{conditionReleased, ascReservationsReleased},
 	{1 << eventModes, scsi.ASCModeParametersChanged},
 	{1 << eventLogs, ascLogsChanged},
 	{1 << eventAccess, ascAccessChanged},
@@ -55,10 +61,14 @@ const (
 //
 // Ownership: the target's, for one Server, and as long as tasks name it.
 type Nexus struct {
+	// Initiator is the initiator port's identifier, set before the first task: reservations are for it.
+	Initiator [16]byte
+
 	// Processor.
-	listed uint32 // the view that REPORT LUNS has shown, as view.change; valid with everListed
-	ever   bool   // REPORT LUNS has been sent
-	units  [MaxUnits]attention
+	relative uint16 // the server's relative target port identifier, once a task has named the nexus
+	listed   uint32 // the view that REPORT LUNS has shown, as view.change; valid with everListed
+	ever     bool   // REPORT LUNS has been sent
+	units    [MaxUnits]attention
 }
 
 // attention is what a nexus knows of a unit: the counters as they were when it last looked, and what it has seen but
@@ -74,7 +84,7 @@ type attention struct {
 // attend returns the unit attention to report for the unit in slot n of v, and clears it; 0 if there is none.
 func (x *Nexus) attend(v *view, n int) scsi.ASC {
 	a, sl := &x.units[n], &v.slots[n]
-	if a.pending == 0 && a.attach == sl.attach && a.change == v.change && a.events == sl.unit.events.Load() {
+	if a.pending == 0 && a.attach == sl.attach && a.change == v.change && a.events == sl.unit.events.Load() && sl.unit.reservation.numOwed == 0 {
 		return 0
 	}
 	x.look(v, n)
@@ -121,11 +131,15 @@ func (x *Nexus) look(v *view, n int) {
 	for e := range now.seen {
 		now.seen[e] = sl.unit.counts[e].Load()
 	}
+	owed := condition(0)
+	if sl.unit.reservation.numOwed > 0 {
+		owed = sl.unit.reservation.collect(x)
+	}
 	switch {
 	case a.attach != now.attach:
 		now.pending = conditionPowerOn
 	default:
-		now.pending = a.pending
+		now.pending = a.pending | owed
 		for e := range now.seen {
 			if a.seen[e] != now.seen[e] {
 				now.pending |= 1 << e

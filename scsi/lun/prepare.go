@@ -15,6 +15,8 @@ const (
 	kindSpace
 	kindSetGroups
 	kindPreFetch
+	kindReserveIn
+	kindReserveOut
 	kindFlush
 
 	// Those from here on touch blocks.
@@ -35,12 +37,12 @@ const (
 
 // inOnePiece says whether the task's data is looked at as a whole: there is not more of it than MinBuffer.
 func (k kind) inOnePiece() bool {
-	return k == kindUnmap || k == kindWriteSame || k == kindVerifySame || k == kindModeSelect || k == kindSetGroups
+	return k == kindUnmap || k == kindWriteSame || k == kindVerifySame || k == kindModeSelect || k == kindReserveOut || k == kindSetGroups
 }
 
 // sends says whether data goes to the initiator; if not, it may come from there.
 func (k kind) sends() bool {
-	return k == kindReply || k == kindRead || k == kindLBAStatus || k == kindSpace
+	return k == kindReply || k == kindRead || k == kindLBAStatus || k == kindReserveIn || k == kindSpace
 }
 
 // Prepare takes a task into its task set, checks the command, and says what is to be done: see Verdict, and the
@@ -77,7 +79,7 @@ func (s *Server) Prepare(f *dispatch.Frame, t *Task) Verdict {
 // unplan takes back what a command's prepare function has laid down.
 func (t *Task) unplan() {
 	t.In, t.Out, t.Mapped, t.Window = 0, 0, false, 0
-	t.kind, t.reply, t.wanted = kindNone, nil, 0
+	t.kind, t.reply, t.wanted, t.conflict = kindNone, nil, 0, false
 	t.exclusive, t.whole, t.fua, t.hole, t.noData, t.met = false, false, false, false, false, false
 	t.away = false
 }
@@ -103,6 +105,7 @@ func (s *Server) start(t *Task) Verdict {
 			return t.fail(scsi.KeyIllegalRequest, scsi.ASCInvalidOpcode)
 		}
 	case placeUnit:
+		t.Nexus.relative = s.port.Relative
 		if c == nil || c.flags&despiteAttention == 0 {
 			if v := s.view.Load(); v.slots[t.Slot].unit == t.unit {
 				if code := t.Nexus.attend(v, t.Slot); code != 0 {
@@ -128,6 +131,9 @@ func (s *Server) start(t *Task) Verdict {
 		if t.unit.stopped && c.flags&usesMedium != 0 {
 			return t.fail(scsi.KeyNotReady, scsi.ASCNotReadyInitializing)
 		}
+	}
+	if t.place == placeUnit && t.unit.reservation.conflicts(t) {
+		return t.end(scsi.StatusReservationConflict)
 	}
 	if p, found := c.refused(&t.CDB); found {
 		return t.badField(int(p.Byte), p.Bit)

@@ -128,6 +128,9 @@ type Task struct {
 	values modeValues // MODE SELECT: what it began with, and after the worker what it makes
 	keep   bool       // MODE SELECT with SP
 
+	conflict bool  // PERSISTENT RESERVE OUT: it ends with RESERVATION CONFLICT
+	after    *Task // the one that is carried out next
+
 	// Worker.
 
 	kept    bool          // the store has saved values
@@ -191,6 +194,9 @@ func (t *Task) deliver(f *dispatch.Frame) {
 			t.owner.TaskReady(f, t, v)
 		}
 	case taskWorking:
+		if t.kind == kindReserveOut && !t.unit.reservation.finish(f, t) {
+			return
+		}
 		t.settle()
 		t.owner.TaskDone(f, t)
 	default:

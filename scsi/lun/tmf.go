@@ -71,6 +71,8 @@ func (m *TMF) covers(t *Task) bool {
 		return false
 	}
 	switch m.Function {
+	case preemptTasks:
+		return t.unit != nil && t.unit.reservation.preempts(t)
 	case AbortTask:
 		return t.Nexus == m.Nexus && t.Tag == m.Tag
 	case AbortTaskSet:
@@ -134,6 +136,7 @@ func (u *Unit) reset() {
 	u.happened(eventReset)
 	u.stats.Resets++
 	u.modes.reset()
+	u.reservation.legacyHeld = false
 	u.stopped = false
 }
 

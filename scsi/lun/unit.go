@@ -43,6 +43,9 @@ type Unit struct {
 	set   taskSet
 	modes modes // but for what is fixed in it
 	or    orState
+
+	reservation reservation
+
 	stats Stats
 
 	lostTold bool  // what lost says was told
@@ -100,6 +103,9 @@ func NewUnit(p *dispatch.Processor, cfg Config) (*Unit, error) {
 	u.metered, _ = find[Metered](u.store)
 	u.access.Store(&access{})
 	if err := u.modes.init(u.store, info); err != nil {
+		return nil, fmt.Errorf("unit %q: %w", cfg.Serial, err)
+	}
+	if err := u.reservation.init(u); err != nil {
 		return nil, fmt.Errorf("unit %q: %w", cfg.Serial, err)
 	}
 	u.facts.Store(newFacts(&u.cfg, info))

@@ -48,6 +48,8 @@ func (u *Unit) work(ctx context.Context, t *Task) scsi.Sense {
 		return u.workOr(ctx, t)
 	case kindModeSelect:
 		return u.workModeSelect(ctx, t)
+	case kindReserveOut:
+		return u.senseOf(u.reservation.keep(ctx), scsi.ASCWriteError)
 	}
 	return scsi.MakeSense(scsi.KeyHardwareError, scsi.ASCInternalTargetFailure)
 }

@@ -206,7 +206,8 @@ func (c *channel) runDisposed(f *dispatch.Frame) {
 	n.remove(c)
 	c.port.forget(f, c)
 	if w := n.waiting; w != nil && n.channels == nil {
-		n.waiting, n.scsi = nil, lun.Nexus{} // the old nexus is lost, also to the units
+		n.group.server.NexusLost(f, &n.scsi)
+		n.waiting, n.scsi = nil, lun.Nexus{Initiator: n.id} // the old nexus is lost, also to the units
 		w.start(f)
 	}
 }
@@ -220,6 +221,6 @@ func (p *Port) forget(f *dispatch.Frame, c *channel) {
 			break
 		}
 	}
-	p.drop(c.nexus)
+	p.drop(f, c.nexus)
 	p.left(f)
 }

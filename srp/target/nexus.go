@@ -3,6 +3,7 @@ package target
 import (
 	"minisrp/scsi/lun"
 	"minisrp/srp"
+	"minisrp/verbs/dispatch"
 )
 
 // nexus is an initiator port that is logged in: its channels, and what the units have to tell it.
@@ -26,7 +27,7 @@ func (p *Port) nexus(id srp.PortID, g *Group) *nexus {
 	if n := p.known(id); n != nil {
 		return n
 	}
-	n := &nexus{id: id, group: g, next: p.nexuses}
+	n := &nexus{id: id, group: g, next: p.nexuses, scsi: lun.Nexus{Initiator: id}}
 	p.nexuses = n
 	return n
 }
@@ -57,10 +58,11 @@ func (n *nexus) remove(c *channel) {
 }
 
 // drop forgets a nexus without channels.
-func (p *Port) drop(n *nexus) {
+func (p *Port) drop(f *dispatch.Frame, n *nexus) {
 	if n.channels != nil || n.waiting != nil {
 		return
 	}
+	n.group.server.NexusLost(f, &n.scsi)
 	for at := &p.nexuses; *at != nil; at = &(*at).next {
 		if *at == n {
 			*at = n.next
