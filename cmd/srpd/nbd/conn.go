@@ -95,10 +95,12 @@ func (c *conn) run(ctx context.Context) error {
 	go c.writeLoop()
 	err := c.readLoop(ctx)
 	// Requests point into our memory: wait for all of them, whoever left.
-	if c.fill != nil {
-		c.release(c.fill)
-		c.fill = nil
+	for _, s := range []*slot{c.fill, c.refused} {
+		if s != nil {
+			c.release(s)
+		}
 	}
+	c.fill, c.refused = nil, nil
 	for c.recycle(); len(c.free) < slots; c.recycle() {
 		c.sleep()
 	}

@@ -44,7 +44,7 @@
 // not a multiple of it is refused with EINVAL, never turned into a
 // read-modify-write. READ and WRITE take up to MaxRequest bytes. TRIM,
 // WRITE_ZEROES, CACHE and BLOCK_STATUS take what the protocol can express. A refused
-// request's payload is read over. Reads are answered by one chunk, so DF always
+// request's payload is read over before the refusal is sent. Reads are answered by one chunk, so DF always
 // holds. A reply to BLOCK_STATUS tells up to 256 extents; a disk that cannot tell
 // holes is data. FAST_ZERO is always offered, since a disk that has no fast way says
 // so at once. CACHE is offered where the disk can prefetch.

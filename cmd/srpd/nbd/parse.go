@@ -18,6 +18,10 @@ func (c *conn) parse(ctx context.Context) (verdict, error) {
 				return needInput, nil
 			}
 		}
+		if c.refused != nil {
+			c.answer(c.refused)
+			c.refused = nil
+		}
 		if c.fill != nil {
 			if c.filled < c.fill.length {
 				return needInput, nil
@@ -88,8 +92,7 @@ func (c *conn) decode(ctx context.Context, s *slot, r *request) (verdict, bool) 
 	c.ring.parsed += uint64(size)
 	s.cookie, s.cmd, s.offset, s.length = r.cookie, r.cmd, r.offset, 0
 	if s.res != resOK {
-		c.skip = uint32(r.payload)
-		c.answer(s)
+		c.skip, c.refused = uint32(r.payload), s
 		return 0, true
 	}
 	q := &s.req

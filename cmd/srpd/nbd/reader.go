@@ -35,7 +35,10 @@ type reader struct {
 	filled uint32 // bytes of it that are there
 	slab   bool   // the last request was one: expect another
 
-	skip uint32 // bytes of a refused payload to read over
+	// A refused request is answered when its payload has been read: many clients
+	// know a request only when they have sent it.
+	refused *slot
+	skip    uint32 // bytes of its payload to read over
 
 	head    [extRequestSize]byte // a header that goes round the ring's end
 	into    [2][]byte            // where what is read goes
