@@ -27,7 +27,8 @@ import (
 
 // Daemon is a running daemon.
 //
-// Ownership: made by Start, ended by Stop of the same caller. What Start has set is not changed afterwards.
+// Ownership: made by Start, ended by Stop of the same caller. What Start has set is not changed afterwards, but units,
+// which the goroutine of startRescans keeps.
 type Daemon struct {
 	cfg     Config
 	log     *slog.Logger
@@ -44,10 +45,13 @@ type Daemon struct {
 	adapter    *miniport.Adapter
 	srp        *miniport.SRP
 	logins     []*login
-	units      []*unit
+	rescan     chan struct{} // capacity 1: units are to be looked for
 	nbd        *nbd.Server
 	listeners  []net.Listener // of nbd
 	scrapes    net.Listener   // of metrics; nil if there is none
+
+	mu    sync.Mutex
+	units []*unit // what was found; elements do not change once they are in it
 
 	serving sync.WaitGroup
 	failed  chan error // capacity for every listener
@@ -71,7 +75,7 @@ func Start(ctx context.Context, cfg Config) (*Daemon, error) {
 	if err := cfg.settle(); err != nil {
 		return nil, err
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Log, started: time.Now(), failed: make(chan error, 4)}
+	d := &Daemon{cfg: cfg, log: cfg.Log, started: time.Now(), failed: make(chan error, 4), rescan: make(chan struct{}, 1)}
 	if err := d.start(ctx); err != nil {
 		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
@@ -129,6 +133,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err := d.openDisks(ctx); err != nil {
 		return err
 	}
+	d.startRescans()
 	d.serve(ctl)
 	return ctx.Err()
 }

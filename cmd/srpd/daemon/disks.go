@@ -47,24 +47,21 @@ func (d *Daemon) openDisks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.onStop("disks", d.closeDisks)
 	var errs []error
 	for i, mu := range all {
 		u := &unit{unit: mu, name: names[i]}
-		d.units = append(d.units, u)
-		if d.cfg.OnlyListed && len(d.listed(u)) == 0 {
-			u.err = errNotListed
+		d.openUnit(ctx, u)
+		d.add(u)
+		if u.err == nil || errors.Is(u.err, errNotListed) {
 			continue
 		}
-		if err := d.openDisk(ctx, u); err != nil {
-			u.err = fmt.Errorf("unit %s, %s: %w", u.name, mu.ID(), err)
-			if errs = append(errs, u.err); len(d.cfg.LUNs) > 0 || ctx.Err() != nil {
-				return u.err
-			}
-			d.log.Error("unit is not served", keyUnit, u.name, keyIdentity, string(mu.ID()), keyError, err)
+		if errs = append(errs, u.err); len(d.cfg.LUNs) > 0 || ctx.Err() != nil {
+			return u.err
 		}
 	}
 	for _, x := range d.cfg.Exports {
-		if !slices.ContainsFunc(d.units, func(u *unit) bool { return x.names(u) }) {
+		if !slices.ContainsFunc(d.list(), func(u *unit) bool { return x.names(u) }) {
 			d.log.Warn("the unit of an export is not there", keyExport, x.Name, keyUnit, x.Unit)
 		}
 	}
@@ -72,6 +69,18 @@ func (d *Daemon) openDisks(ctx context.Context) error {
 		return errors.Join(errs...)
 	}
 	return nil
+}
+
+// openUnit opens and exports a unit, if it can be and shall be; else u.err says why not.
+func (d *Daemon) openUnit(ctx context.Context, u *unit) {
+	if d.cfg.OnlyListed && len(d.listed(u)) == 0 {
+		u.err = errNotListed
+		return
+	}
+	if err := d.openDisk(ctx, u); err != nil {
+		u.err = fmt.Errorf("unit %s, %s: %w", u.name, u.unit.ID(), err)
+		d.log.Error("unit is not served", keyUnit, u.name, keyIdentity, string(u.unit.ID()), keyError, err)
+	}
 }
 
 // names reports whether an export is of a unit.
@@ -109,13 +118,17 @@ func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
 	}
 	u.unit.SetDepth(min(depth, srp.MaxQueueSize))
 	var served atomic.Pointer[export.Backend] // what is told happens from Open on
-	o.Event = func(_ context.Context, e disk.Event) { d.tell(served.Load(), e) }
+	o.Event = func(_ context.Context, e disk.Event) {
+		if e.Kind == disk.LUNsChanged {
+			d.lookAgain()
+		}
+		d.tell(served.Load(), e)
+	}
 	opened, err := disk.Open(ctx, u.unit, d.port, o)
 	if err != nil {
 		return err
 	}
 	u.disk = opened
-	d.onStop("disk "+u.name, opened.Close)
 	info := opened.Info()
 	backend := export.New(opened, d.port)
 	served.Store(backend)

@@ -5,7 +5,7 @@ import "minisrp/cmd/control"
 // Exports returns what is served, in the order of the units, the stable name of each before its aliases.
 func (d *Daemon) Exports() []control.Export {
 	all := []control.Export{}
-	for _, u := range d.units {
+	for _, u := range d.list() {
 		for _, name := range u.names {
 			x := control.Export{Name: name, Unit: string(u.unit.ID()), ReadOnly: u.readOnly || u.disk.Info().ReadOnly}
 			for _, l := range d.listeners {
@@ -20,7 +20,7 @@ func (d *Daemon) Exports() []control.Export {
 // Served returns how many units are served.
 func (d *Daemon) Served() int {
 	n := 0
-	for _, u := range d.units {
+	for _, u := range d.list() {
 		if len(u.names) > 0 {
 			n++
 		}
@@ -31,7 +31,7 @@ func (d *Daemon) Served() int {
 // Units returns a line's worth about each unit that is served.
 func (d *Daemon) Units() []control.Unit {
 	all := []control.Unit{}
-	for _, u := range d.units {
+	for _, u := range d.list() {
 		all = append(all, describe(u))
 	}
 	return all

@@ -117,7 +117,7 @@ func (s *status) Counters(ctx context.Context) (*control.Counters, error) {
 	if c := d.capture; c != nil {
 		a.Capture = &control.Capture{File: d.cfg.Capture, Messages: c.Messages(), Dropped: c.Dropped()}
 	}
-	for _, u := range d.units {
+	for _, u := range d.list() {
 		if u.disk != nil {
 			c := u.disk.Counters()
 			a.Disks = append(a.Disks, diskStats(u.name, &c))

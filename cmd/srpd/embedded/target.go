@@ -115,6 +115,9 @@ func (t *Target) LoginString() string {
 	return fmt.Sprintf("id_ext=%016x,ioc_guid=%016x,dest=%s", t.cfg.IDExt, uint64(t.cfg.GUID), t.cfg.Addr)
 }
 
+// Port returns the target port, to which units can be attached, and from which they can be detached.
+func (t *Target) Port() *target.Port { return t.port }
+
 // Device returns the target's HCA.
 func (t *Target) Device() *verbs.Device { return t.device }
 
