@@ -25,9 +25,6 @@ type Adapter struct {
 // Name returns the adapter's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Port returns the port that the adapter belongs to.
-func (a *Adapter) Port() *Port { return a.port }
-
 // Log returns where state changes are logged; not at Dispatch.
 func (a *Adapter) Log() *slog.Logger { return a.port.log.With("adapter", a.name) }
 

@@ -16,9 +16,6 @@ type Path struct {
 	unit    *Unit
 }
 
-// Adapter returns the adapter that the path starts at.
-func (p *Path) Adapter() *Adapter { return p.adapter }
-
 // Target returns the target that the path leads through.
 func (p *Path) Target() *Target { return p.target }
 

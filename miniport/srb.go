@@ -129,9 +129,6 @@ type SRB struct {
 // Sense returns the sense data.
 func (s *SRB) Sense() []byte { return s.sense[:s.SenseLength] }
 
-// Unit returns the unit that the SRB was last submitted to.
-func (s *SRB) Unit() *Unit { return s.unit }
-
 // stage is where an SRB is.
 type stage uint8
 

@@ -52,9 +52,6 @@ func (u *Unit) ID() scsi.UnitID { return u.id }
 // Inquiry returns the standard INQUIRY data that the unit was found with.
 func (u *Unit) Inquiry() scsi.StandardInquiry { return u.inquiry }
 
-// Port returns the port that the unit belongs to.
-func (u *Unit) Port() *Port { return u.port }
-
 // Paths returns the paths.
 func (u *Unit) Paths() []*Path { return slices.Clone(*u.paths.Load()) }
 
