@@ -93,9 +93,8 @@ func (r *reservation) abortVictims(f *dispatch.Frame, t *Task) bool {
 		if !own && !told {
 			o.server.cleared(o)
 		}
-		wasAborted := o.aborted
 		o.server.abort(f, o, own || !told)
-		if !o.fenced && (!wasAborted || o.state != taskIdle) {
+		if !o.fenced {
 			m.left++
 		}
 	}
