@@ -28,12 +28,15 @@ type signals struct {
 	done   chan struct{}
 }
 
-// startSignals starts a goroutine that ends ctx at the first SIGTERM or SIGINT, and the process at another
+// startSignals starts a goroutine that ends ctx at the first SIGTERM, SIGINT or SIGHUP, and the process at another
 // that comes later than sameSignal.
 func startSignals(log *slog.Logger, errs io.Writer) *signals {
 	s := &signals{got: make(chan os.Signal, 2), quit: make(chan struct{}), done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	signal.Notify(s.got, syscall.SIGTERM, syscall.SIGINT)
+	// A terminal that is closed ends the program like Ctrl-C. A reader of its output that goes away does not: the disks
+	// are more than the log.
+	signal.Notify(s.got, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	signal.Ignore(syscall.SIGPIPE)
 	go s.watch(log, errs)
 	return s
 }

@@ -5,7 +5,7 @@
 //	    lock        held while a daemon runs; names its process
 //	    db/         a badger database; the next start repairs what a kill has left of it
 //	    seal        fingerprints of the database's files
-//	    reserve     space that is kept for the database, given up when it is closed
+//	    reserve     space that is kept for the database, for when it is opened and closed
 //
 // # Ownership
 //
@@ -20,7 +20,7 @@
 //
 // The database writes into mapped files. Where the disk is full that is a SIGBUS, which no program survives. So Open
 // and every change look for free space first and refuse with ErrSpace; the files that are mapped have their blocks
-// allocated as soon as they are there; and a reserve is given up for what closing writes. A race with others who fill
+// allocated as soon as they are there; and a reserve is given up for what opening and closing write, and set aside again. A race with others who fill
 // the disk remains only where badger makes a new file, which it does after some thousand changes.
 //
 // # Records

@@ -31,22 +31,50 @@ func (s *Store) checkSpace(need, have uint64) error {
 	return nil
 }
 
-// makeReserve sets space aside.
-func (s *Store) makeReserve() error {
+// makeReserve sets space aside: n bytes in all.
+func (s *Store) makeReserve(n int64) error {
 	f, err := os.OpenFile(s.reserve(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(allocate(f, reserveSize), f.Close())
+	return errors.Join(allocate(f, n), f.Close())
 }
 
-// reserved returns how much is set aside.
-func (s *Store) reserved() uint64 {
-	var st unix.Stat_t
-	if unix.Stat(s.reserve(), &st) != nil {
-		return 0
+// spendReserve gives the space that was set aside back, to what is going to need it.
+func (s *Store) spendReserve() error {
+	if err := os.Truncate(s.reserve(), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return uint64(st.Blocks) * 512
+	return nil
+}
+
+// refillReserve sets aside again what there is room for.
+func (s *Store) refillReserve() error {
+	free, err := s.free(s.dir)
+	if err != nil {
+		return err
+	}
+	n := min(free, reserveSize)
+	if n < reserveSize {
+		s.log.Warn("the file system is full: disks cannot grow, and no new ones get names", "path", s.dir)
+	}
+	if err := s.makeReserve(int64(n)); err != nil && !errors.Is(err, ErrSpace) {
+		return err
+	}
+	return nil
+}
+
+// held returns how much is set aside or in use already.
+func (s *Store) held() uint64 {
+	names, _ := filepath.Glob(filepath.Join(s.database(), "*"))
+	var n uint64
+	for _, name := range append(names, s.reserve()) {
+		var st unix.Stat_t
+		if unix.Stat(name, &st) == nil {
+			n += uint64(st.Blocks) * 512
+		}
+	}
+	return n
 }
 
 // allocateFiles gives the blocks that they lack to the files which badger has mapped.

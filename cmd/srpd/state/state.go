@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -72,10 +71,11 @@ func (s *Store) reserve() string  { return filepath.Join(s.dir, "reserve") }
 
 // open opens the database under the lock.
 func (s *Store) open() error {
-	if err := s.checkSpace(openNeeds, s.reserved()); err != nil {
+	if err := s.checkSpace(openNeeds, s.held()); err != nil {
 		return err
 	}
-	if err := s.makeReserve(); err != nil {
+	// What was set aside is for this, should the file system be full; what is left of it is set aside again.
+	if err := s.spendReserve(); err != nil {
 		return err
 	}
 	sealed, err := s.checkSeal()
@@ -100,6 +100,9 @@ func (s *Store) open() error {
 	}
 	if err == nil {
 		err = s.putSeal(false, before)
+	}
+	if err == nil {
+		err = s.refillReserve()
 	}
 	if err != nil {
 		return errors.Join(err, db.Close())
@@ -155,14 +158,18 @@ func (s *Store) Close() error {
 	if s.db == nil {
 		return nil
 	}
-	if err := os.Remove(s.reserve()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.log.Warn("reserve of the state database", keyPath, s.reserve(), keyError, err)
+	note := func(err error) {
+		if err != nil {
+			s.log.Warn("reserve of the state database", keyPath, s.reserve(), keyError, err)
+		}
 	}
+	note(s.spendReserve())
 	err := s.db.Close()
 	s.db = nil
 	if err == nil {
 		err = s.putSeal(true, nil)
 	}
+	note(s.refillReserve()) // for the next Open
 	if err != nil {
 		err = &DatabaseError{Path: s.database(), Err: err}
 	}
