@@ -90,3 +90,33 @@ func TestReservationOfTwoServers(t *testing.T) {
 	a.persist(scsi.SAReserve, scsi.ExclusiveAccess, scsi.ReserveList{Key: 1}).good()
 	b.do(3, read, nil, testBlock).good()
 }
+
+// Commands that come while one is being kept wait for it, and one that is aborted meanwhile does nothing.
+func TestReservationsOneAfterTheOther(t *testing.T) {
+	s := newServer()
+	attach(t, s, 0, lun.Config{Store: file(t, testSize)})
+	a, b := named(t, s, 1), named(t, s, 2)
+	begin := func(x *initiator, key uint64) *command {
+		l := (&scsi.ReserveList{ServiceKey: key, Persist: true}).Append(nil)
+		c := x.command(0, cdb(&scsi.ReserveOut{Action: scsi.SARegisterIgnore, ParameterListLength: 24}), l, 0)
+		c.prepare()
+		c.fetch()
+		if c.execute() != lun.Pending {
+			t.Error("done at once")
+		}
+		return c
+	}
+	all := []*command{begin(a, 1), begin(b, 2), begin(b, 3), begin(a, 4)}
+	b.manage(lun.AbortTask, 0, all[2].Tag)
+	for i, c := range all {
+		c.x.wait(func() bool { return c.ended > 0 })
+		c.release()
+		if i != 2 {
+			c.good()
+		}
+	}
+	if !all[2].Quiet {
+		t.Error("the one that was aborted is to be answered")
+	}
+	a.holds(0, 0, 4, 2)
+}
