@@ -62,7 +62,6 @@ var (
 	resFlushArgs = result{eINVAL, "flush takes no offset and no length"}
 	resCommand   = result{eINVAL, "command was not negotiated"}
 	resMemory    = result{eNOMEM, "server memory limit reached"}
-	resPayload   = result{eINVAL, "write without a payload"}
 	resNoPayload = result{eINVAL, "command takes no payload"}
 	resContext   = result{eINVAL, "no metadata context was selected"}
 	resResize    = result{ePERM, "the disk has the size that its target gives"}

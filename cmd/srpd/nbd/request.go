@@ -29,7 +29,8 @@ func decodeRequest(b []byte, y style) (r request, ok bool) {
 	magic := binary.BigEndian.Uint32(b)
 	if y == styleExtended {
 		r.length = binary.BigEndian.Uint64(b[24:])
-		if r.flags&cfPayloadLen != 0 {
+		// A write has a payload also when a client does not say so: QEMU's, up to version 10 at least.
+		if r.flags&cfPayloadLen != 0 || r.cmd == cmdWrite {
 			r.payload = r.length
 		}
 		return r, magic == magicExtRequest
@@ -86,10 +87,7 @@ func (t *terms) vet(r *request) result {
 		allowed |= cfFUA // on every command, says the protocol
 	}
 	if t.style == styleExtended {
-		switch {
-		case r.cmd == cmdWrite && r.payload == 0:
-			return resPayload
-		case r.cmd != cmdWrite && r.flags&cfPayloadLen != 0:
+		if r.cmd != cmdWrite && r.flags&cfPayloadLen != 0 {
 			return resNoPayload
 		}
 		allowed |= cfPayloadLen

@@ -1,6 +1,7 @@
 package nbd_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"reflect"
@@ -221,7 +222,6 @@ func TestExtendedPayloads(t *testing.T) {
 		length     uint64
 		payload    int
 	}{
-		{"a write without a payload", 0, write, 4096, 0},
 		{"a write with an empty payload", hasPay, write, 0, 0},
 		{"a read with one", hasPay, read, 4096, 4096},
 		{"a flush with one", hasPay, flush, 100, 100},
@@ -233,6 +233,12 @@ func TestExtendedPayloads(t *testing.T) {
 		if a := k.answer(0); a.errno != 22 || a.cookie != 9 {
 			t.Errorf("%s: error %d to %d", c.name, a.errno, a.cookie)
 		}
+	}
+	// A write that has its payload and does not say so, as QEMU sends it, is understood.
+	k.send(uint32(0x21e41c71), uint16(fua), uint16(write), uint64(9), uint64(4096), uint64(512), pattern(512, 3))
+	k.want(0, 9)
+	if !bytes.Equal(d.Snapshot()[4096:][:512], pattern(512, 3)) {
+		t.Error("it was not written")
 	}
 	k.request(0, flush, 10, 0, 0)
 	k.want(0, 10)
