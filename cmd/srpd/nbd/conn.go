@@ -32,7 +32,8 @@ type conn struct {
 	// Fixed after construction.
 	nc      net.Conn
 	raw     syscall.RawConn
-	secure  *secure // nil: the socket carries plain text
+	secure  *secure       // nil: the socket carries plain text
+	grace   time.Duration // Config.PartingTime
 	exp     *export
 	backend Backend
 	proc    *dispatch.Processor
@@ -69,15 +70,16 @@ const (
 	writeHanded // busy, and the holder is now the writer goroutine
 )
 
-func newConn(nc net.Conn, raw syscall.RawConn, sec *secure, e *export, m *memory, q *quota, t terms, log *slog.Logger) *conn {
+func newConn(nc net.Conn, grace time.Duration, raw syscall.RawConn, sec *secure, e *export, m *memory, q *quota, t terms, log *slog.Logger) *conn {
 	c := &conn{
-		nc: nc, raw: raw, secure: sec, exp: e, backend: e.backend, proc: e.backend.Processor(), mem: m,
+		nc: nc, grace: grace, raw: raw, secure: sec, exp: e, backend: e.backend, proc: e.backend.Processor(), mem: m,
 		quota: q, terms: t, log: log,
 		room: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		quit: make(chan struct{}), written: make(chan struct{}),
 	}
 	c.reader.init(c)
 	c.writer.init(c)
+	c.patience = grace
 	for i := range c.slots {
 		s := &c.slots[i]
 		s.conn = c
@@ -106,7 +108,7 @@ func (c *conn) run(ctx context.Context) error {
 	}
 	close(c.quit)
 	<-c.written
-	if c.secure != nil {
+	if c.secure != nil && !c.dead.Load() {
 		c.secure.end()
 	}
 	return errors.Join(err, c.ended())
@@ -114,9 +116,15 @@ func (c *conn) run(ctx context.Context) error {
 
 // stop makes the reader stop reading. What is in flight completes. It does not
 // wait.
+//
+// From here on the writer waits for the socket no longer than the parting time.
 func (c *conn) stop() {
 	c.stopping.Store(true)
 	_ = c.nc.SetReadDeadline(past)
+	_ = c.nc.SetWriteDeadline(time.Now().Add(c.grace))
+	if c.dead.Load() {
+		_ = c.nc.SetDeadline(past)
+	}
 }
 
 // kill makes the socket fail at once, so that a client that does not take its

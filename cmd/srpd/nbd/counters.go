@@ -19,6 +19,7 @@ type counters struct {
 	Connections atomic.Int64  // in transmission now
 	Accepted    atomic.Uint64 // that reached transmission
 	Broken      atomic.Uint64 // ended by a client that left the protocol
+	Cut         atomic.Uint64 // ended because the client kept the server waiting
 	Replies     atomic.Uint64
 	Batches     atomic.Uint64 // groups of replies, one system call each if the socket takes them
 	Wakes       atomic.Uint64 // of a writer goroutine
@@ -62,6 +63,7 @@ type ExportStats struct {
 	Connections int64  `json:"connections"`
 	Accepted    uint64 `json:"accepted"`
 	Broken      uint64 `json:"broken"`
+	Cut         uint64 `json:"cut"` // clients that kept the server waiting
 
 	Reads        uint64 `json:"reads"`
 	Writes       uint64 `json:"writes"`
@@ -101,7 +103,7 @@ func (e *export) stats() ExportStats {
 	c := &e.counters
 	s := ExportStats{
 		Name: e.name, Description: e.description, Info: e.info(),
-		Connections: c.Connections.Load(), Accepted: c.Accepted.Load(), Broken: c.Broken.Load(),
+		Connections: c.Connections.Load(), Accepted: c.Accepted.Load(), Broken: c.Broken.Load(), Cut: c.Cut.Load(),
 		Reads: c.Reads.Load(), Writes: c.Writes.Load(), Flushes: c.Flushes.Load(),
 		Trims: c.Trims.Load(), Zeroes: c.Zeroes.Load(),
 		Statuses: c.Statuses.Load(), Caches: c.Caches.Load(),

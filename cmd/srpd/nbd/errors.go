@@ -22,6 +22,10 @@ var (
 	// more connection of the client, or for what it asks for.
 	ErrClientMemory = errors.New("memory limit of the client reached")
 
+	// errNotTaken ends a connection that is to end, whose client does not take its
+	// replies.
+	errNotTaken = errors.New("client does not take its replies")
+
 	// errAborted ends a negotiation that the client gave up in good order.
 	errAborted = errors.New("client ended the negotiation")
 )

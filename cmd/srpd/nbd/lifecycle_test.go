@@ -188,6 +188,55 @@ func TestShutdownOfStuckClient(t *testing.T) {
 	}
 }
 
+// A client that never reads its replies is cut off, and the end is a clean one for
+// all others.
+func TestShutdownCutsOff(t *testing.T) {
+	each(t, func(t *testing.T, opts ...nbdtest.Option) {
+		d := ram(t, nbdtest.Disk(8*mib), append(opts, nbdtest.Cached())...)
+		s := serve(t, nbd.Config{PartingTime: 30 * time.Millisecond}, nbd.Export{Name: "x", Backend: d})
+		stuck, other := s.dial(t), s.dial(t)
+		stuck.enter("x", simple)
+		other.enter("x", simple)
+		for i := range 4 {
+			stuck.request(0, read, uint64(i), 0, mib)
+		}
+		eventually(t, "the socket is full", func() bool { return s.Stats().Exports[0].Full > 0 })
+		p := pattern(4096, 9)
+		other.request(0, write, 1, 0, 4096, p)
+		other.want(0, 1)
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Errorf("shutdown gives %v", err)
+		}
+		other.eof()
+		if !bytes.Equal(d.Durable()[:4096], p) || d.Count(disk.Flush) == 0 {
+			t.Error("not flushed")
+		}
+		if !strings.Contains(s.log.String(), "does not take its replies") {
+			t.Errorf("the log does not say who was cut off:\n%s", s.log)
+		}
+	})
+}
+
+// A slow disk's replies are still taken after the parting time has passed: that time is the client's.
+func TestPartingTimeIsOfTheClient(t *testing.T) {
+	d := ram(t, nbdtest.Disk(8*mib))
+	s := serve(t, nbd.Config{PartingTime: 50 * time.Millisecond}, nbd.Export{Name: "x", Backend: d})
+	k := s.dial(t)
+	k.enter("x", simple)
+	d.Hold()
+	k.request(0, read, 1, 0, 2*mib)
+	eventually(t, "the disk has it", func() bool { return d.Held() == 1 })
+	done := make(chan error, 1)
+	go func() { done <- s.Shutdown(context.Background()) }()
+	<-time.After(100 * time.Millisecond)
+	d.Release()
+	k.wantData(2*mib, 1)
+	k.eof()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // Remove ends an export's clients and leaves those of others.
 func TestRemove(t *testing.T) {
 	a, b := ram(t, nbdtest.Disk(mib)), ram(t, nbdtest.Disk(mib))

@@ -24,6 +24,10 @@ const (
 	// of a negotiation is short; a client that is silent holds a goroutine.
 	DefaultNegotiateTimeout = 30 * time.Second
 
+	// DefaultPartingTime is how long a connection that is to end waits, altogether,
+	// for its client to take replies: far longer than it takes one that reads.
+	DefaultPartingTime = 5 * time.Second
+
 	// DefaultKeepAlive is the time without a word from a TCP client after which the
 	// kernel asks whether it is there; after another such time without an answer, or
 	// twice that with replies that it does not take, the connection fails. Clients

@@ -113,7 +113,9 @@ func (c *conn) writeSecure(wait bool) bool {
 				return true
 			}
 		}
+		since := c.hasten()
 		done, err := s.wire.flush(wait)
+		c.waited(since)
 		c.exp.counters.Full.Add(s.wire.fulls)
 		s.wire.fulls = 0
 		switch {

@@ -29,6 +29,7 @@ type Config struct {
 	MaxConns       int   // DefaultMaxConns
 
 	NegotiateTimeout time.Duration // DefaultNegotiateTimeout
+	PartingTime      time.Duration // for clients to take their replies at the end; DefaultPartingTime
 	// IdleTimeout ends a connection without a request for so long. 0 means never:
 	// a disk that is mounted may well be idle for days.
 	IdleTimeout time.Duration
@@ -44,6 +45,7 @@ func (c *Config) setDefaults() error {
 	c.MaxClientConns = cmp.Or(c.MaxClientConns, c.MaxConns)
 	c.KeepAlive = cmp.Or(c.KeepAlive, DefaultKeepAlive)
 	c.NegotiateTimeout = cmp.Or(c.NegotiateTimeout, DefaultNegotiateTimeout)
+	c.PartingTime = cmp.Or(c.PartingTime, DefaultPartingTime)
 	const least = ringSize + slabFrom
 	c.ConnMemory = (c.ConnMemory + arena.PageSize - 1) &^ (arena.PageSize - 1) // as it will be counted
 	if c.ConnMemory < least || c.ConnMemory > 1<<30 {
@@ -228,7 +230,8 @@ func (s *Server) retire(ctx context.Context, e *export) error {
 
 // Shutdown stops accepting, stops reading from all clients, lets what is in flight
 // complete and its replies be written, flushes each disk, and deregisters all
-// memory. When ctx ends first the sockets are closed, and the error says so;
+// memory. Clients have Config.PartingTime to take what they asked for; those that do
+// not are cut off, which is no error. When ctx ends first the sockets are closed, and the error says so;
 // Shutdown still waits for requests that backends have.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()

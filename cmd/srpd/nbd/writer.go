@@ -3,6 +3,8 @@ package nbd
 import (
 	"errors"
 	"fmt"
+	"os"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,15 +16,16 @@ import (
 //
 // Ownership: whoever holds the connection's write flag.
 type writer struct {
-	iov     [2*slots + 1]unix.Iovec
-	at, end int // what of iov is still to be written
-	heads   [slots * headSize]byte
-	batch   *slot // whose replies are in iov
-	msg     unix.Msghdr
-	wait    bool  // send waits until the socket takes more
-	full    bool  // the socket takes no more now
-	failure error // why the socket takes no more at all
-	send    func(fd uintptr) bool
+	iov      [2*slots + 1]unix.Iovec
+	at, end  int // what of iov is still to be written
+	heads    [slots * headSize]byte
+	batch    *slot // whose replies are in iov
+	msg      unix.Msghdr
+	wait     bool          // send waits until the socket takes more
+	full     bool          // the socket takes no more now
+	patience time.Duration // how long it may still wait for the socket when the connection is to end
+	failure  error         // why the socket takes no more at all
+	send     func(fd uintptr) bool
 }
 
 func (w *writer) init(c *conn) { w.send = c.transmit }
@@ -137,7 +140,9 @@ func (c *conn) writeBatch(wait bool) bool {
 	c.wait = wait
 	for c.at < c.end && !c.dead.Load() {
 		c.full = false
+		since := c.hasten()
 		err := c.raw.Write(c.send)
+		c.waited(since)
 		if c.full {
 			return false
 		}
@@ -151,8 +156,32 @@ func (c *conn) writeBatch(wait bool) bool {
 	return true
 }
 
+// hasten bounds the next wait for the socket when the connection is to end. It
+// returns when that wait began; the zero time without a bound.
+func (c *conn) hasten() (since time.Time) {
+	if !c.stopping.Load() {
+		return since
+	}
+	since = time.Now()
+	_ = c.nc.SetWriteDeadline(since.Add(c.patience))
+	if c.dead.Load() {
+		_ = c.nc.SetDeadline(past)
+	}
+	return since
+}
+
+// waited counts a wait that hasten has bounded.
+func (c *conn) waited(since time.Time) {
+	if !since.IsZero() {
+		c.patience -= time.Since(since)
+	}
+}
+
 // broken notes that the socket takes no more.
 func (c *conn) broken(err error) {
+	if errors.Is(err, os.ErrDeadlineExceeded) && !c.dead.Load() {
+		err = errNotTaken
+	}
 	if c.failure == nil && !gone(err) {
 		c.failure = fmt.Errorf("write replies: %w", err)
 	}
