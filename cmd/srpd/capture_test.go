@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"minisrp/cmd/exitcode"
@@ -120,6 +121,11 @@ func TestCaptureRefused(t *testing.T) {
 	fails(t, exitcode.Usage, []string{"--capture", precious, "no capture"}, append(run, "--capture", precious)...)
 	fails(t, exitcode.Usage, []string{"--capture", filepath.Join(dir, "no", "file")}, append(run, "--capture", filepath.Join(dir, "no", "file"))...)
 	fails(t, exitcode.Usage, []string{"--capture", dir}, append(run, "--capture", dir)...)
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitcode.Usage, []string{"--capture", fifo, "plain file"}, append(run, "--capture", fifo)...)
 	if b, _ := os.ReadFile(precious); string(b) != "not a capture" {
 		t.Error("the file was overwritten")
 	}

@@ -48,8 +48,14 @@ func (d *Daemon) startCapture() error {
 // mayOverwrite refuses what is there and no capture.
 func mayOverwrite(path string) error {
 	st, err := os.Stat(path)
-	if err != nil || !st.Mode().IsRegular() || st.Size() == 0 {
+	switch {
+	case err != nil || st.IsDir():
 		return nil // Create has the better error
+	case !st.Mode().IsRegular():
+		// Opening a FIFO waits for a reader, who may never come.
+		return exitcode.With(exitcode.Usage, fs.ErrInvalid, "a capture goes to a plain file: name one")
+	case st.Size() == 0:
+		return nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
