@@ -2,6 +2,7 @@ package lun_test
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -65,7 +66,7 @@ func (u *effectUnit) close() {
 	if _, err := u.server.Detach(0); err != nil {
 		u.t.Error(err)
 	}
-	if err := u.unit.Close(u.t.Context()); err != nil {
+	if err := u.unit.Close(context.Background()); err != nil {
 		u.t.Error(err)
 	}
 }

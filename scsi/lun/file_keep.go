@@ -12,10 +12,23 @@ import (
 
 var _ Keeper = (*File)(nil)
 
-// Keep writes a file beside the store's own, whose name it has with the name given behind a dot. Either all of b is
-// there afterwards, or what was before.
+// Keep writes a file beside the store's own; see Beside.
 func (s *File) Keep(ctx context.Context, name string, b []byte) error {
-	path, err := s.keptPath(name)
+	return Beside(s.path).Keep(ctx, name, b)
+}
+
+// Kept reads that file.
+func (s *File) Kept(ctx context.Context, name string) ([]byte, error) {
+	return Beside(s.path).Kept(ctx, name)
+}
+
+// Beside is where a store is: a path beside which it keeps what a Keeper does, in files that have the path's name with
+// a dot and the name given behind it.
+type Beside string
+
+// Keep writes the file. Either all of b is there afterwards, or what was before.
+func (p Beside) Keep(ctx context.Context, name string, b []byte) error {
+	path, err := p.file(name)
 	if err != nil {
 		return err
 	}
@@ -45,9 +58,9 @@ func (s *File) Keep(ctx context.Context, name string, b []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// Kept reads that file.
-func (s *File) Kept(ctx context.Context, name string) ([]byte, error) {
-	path, err := s.keptPath(name)
+// Kept reads the file.
+func (p Beside) Kept(ctx context.Context, name string) ([]byte, error) {
+	path, err := p.file(name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +71,9 @@ func (s *File) Kept(ctx context.Context, name string) ([]byte, error) {
 	return b, err
 }
 
-func (s *File) keptPath(name string) (string, error) {
+func (p Beside) file(name string) (string, error) {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return "", fmt.Errorf("name %q for what is kept, want letters a to z", name)
 	}
-	return s.path + "." + name, nil
+	return string(p) + "." + name, nil
 }

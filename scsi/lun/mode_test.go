@@ -109,7 +109,8 @@ func modeSelectEffect(ten bool) func(t *testing.T, u *effectUnit) {
 		control := u.control()
 		control.DescriptorSense, control.SoftwareProtect = true, true
 		saved := u.selectMode(ten, true, control.Append(nil))
-		if _, keeps := u.count.Below().(lun.Keeper); !keeps {
+		_, keeps := u.count.Below().(lun.Keeper)
+		if !keeps {
 			s, _ := scsi.ParseSense(saved.check(scsi.KeyIllegalRequest, scsi.ASCInvalidFieldInCDB).Sense())
 			if p, ok := s.FieldPointer(); !ok || p.Byte != 1 || p.Bit != 0 {
 				t.Errorf("%v", s)
@@ -133,11 +134,11 @@ func modeSelectEffect(ten bool) func(t *testing.T, u *effectUnit) {
 				t.Errorf("sense data % x, want all of the address", c.Sense())
 			}
 			u.read(0, testBlock)
-			if !u.reopen() {
+			if !keeps || !u.reopen() {
 				break
 			}
 		}
-		if info.Volatile && u.caching(scsi.PageCurrent).WriteCache {
+		if keeps && info.Volatile && u.caching(scsi.PageCurrent).WriteCache {
 			t.Error("saved with the others, the write cache is on again")
 		}
 	}
