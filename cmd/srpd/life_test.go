@@ -37,7 +37,7 @@ func left(t *testing.T, state string) (names []string) {
 		t.Fatal(err)
 	}
 	for _, e := range all {
-		if n := e.Name(); strings.HasSuffix(n, ".sock") || strings.HasSuffix(n, "lock") || n == "reserve" {
+		if n := e.Name(); strings.HasSuffix(n, ".sock") || strings.HasSuffix(n, "lock") {
 			names = append(names, n)
 		}
 	}
