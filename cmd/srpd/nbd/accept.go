@@ -166,7 +166,9 @@ func (s *Server) serveConn(ctx context.Context, c *session) {
 		if c.exp != nil {
 			s.ended(c.exp, c.conn, log)
 			c.quota.put(mem.size())
-			c.exp.pool.put(mem)
+			if err := c.exp.pool.put(ctx, mem); err != nil {
+				log.Error("nbd memory not released", keyError, err)
+			}
 			c.exp.users.Done()
 		}
 		c.quota.put(c.extra)
@@ -240,10 +242,6 @@ func (s *Server) attach(ctx context.Context, c *session, e *export) (*memory, er
 		return nil, ErrClientMemory
 	}
 	m, err := s.getMemory(ctx, e)
-	if err == nil && m.large.arena != nil && !c.quota.take(MaxRequest) {
-		// What another client has grown is more than this one may have.
-		err = e.pool.shrink(ctx, m)
-	}
 	if err != nil {
 		c.quota.put(int64(s.cfg.ConnMemory))
 		return nil, err
@@ -265,19 +263,20 @@ func (s *Server) getMemory(ctx context.Context, e *export) (*memory, error) {
 	e.users.Add(1)
 	s.mu.Unlock()
 	m, err := e.pool.get(ctx)
-	if errors.Is(err, ErrMemory) {
-		for _, x := range s.exports() {
-			if err := x.pool.trim(ctx); err != nil {
-				s.cfg.Log.Error("idle nbd memory not released", keyExport, x.name, keyError, err)
-			}
-		}
-		m, err = e.pool.get(ctx)
-	}
 	if err != nil {
 		e.users.Done()
 		return nil, err
 	}
 	return m, nil
+}
+
+// reclaim frees the memory that is kept for connections to come.
+func (s *Server) reclaim(ctx context.Context) {
+	for _, x := range s.exports() {
+		if err := x.pool.trim(ctx); err != nil {
+			s.cfg.Log.Error("idle nbd memory not released", keyExport, x.name, keyError, err)
+		}
+	}
 }
 
 // begin ends the negotiation: from here on the connection is stopped, not closed.

@@ -99,11 +99,11 @@ func (c *conn) run(ctx context.Context) error {
 	// Requests point into our memory: wait for all of them, whoever left.
 	for _, s := range []*slot{c.fill, c.refused} {
 		if s != nil {
-			c.release(s)
+			c.release(ctx, s)
 		}
 	}
 	c.fill, c.refused = nil, nil
-	for c.recycle(); len(c.free) < slots; c.recycle() {
+	for c.recycle(ctx); len(c.free) < slots; c.recycle(ctx) {
 		c.sleep()
 	}
 	close(c.quit)
@@ -147,10 +147,10 @@ func (c *conn) wakeWriter() {
 }
 
 // recycle takes back what has been written. Reader only.
-func (c *conn) recycle() {
+func (c *conn) recycle(ctx context.Context) {
 	for s := c.freed.take(); s != nil; {
 		next := s.next
-		c.release(s)
+		c.release(ctx, s)
 		s = next
 	}
 }

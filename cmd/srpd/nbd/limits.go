@@ -9,8 +9,8 @@ const (
 
 	// DefaultConnMemory is the registered memory of one connection, in bytes, the
 	// receive ring included. 1 MiB to 1 GiB. 8 MiB hold 28 requests of 256 KiB,
-	// or 128 of 4 KiB many times over. A request that does not fit uses its
-	// export's one region of MaxRequest bytes, alone.
+	// or 128 of 4 KiB many times over. A request that does not fit gets a
+	// region of MaxRequest bytes while it is under way, one a connection.
 	DefaultConnMemory = 8 << 20
 
 	// DefaultMemoryLimit bounds the registered memory of all connections and
@@ -36,6 +36,11 @@ const (
 
 	// keepAliveProbes is how often the kernel asks.
 	keepAliveProbes = 6
+
+	// idleMemories and idleLarges are how many connections' memories, and regions
+	// for large requests, an export keeps when nobody uses them.
+	idleMemories = 4
+	idleLarges   = 1
 
 	// idleTicks is how often in the time of Config.IdleTimeout it is looked for idle
 	// connections: one is ended up to an eighth late.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"minisrp/miniport"
 	"minisrp/verbs/arena"
@@ -16,16 +17,16 @@ type block struct {
 	region *miniport.Region
 }
 
-// memory is what one connection has: the ring, the pages, and, once a request
-// needed it, a region for a single large one.
+// memory is what one connection has: the ring, the pages, and, while a request
+// needs it, a region for a single large one.
 //
 //	main block:   | ring | page page page … |
 //	large block:  | MaxRequest bytes        |
 //
 // Ownership: the connection's reader; the pool's between connections.
 type memory struct {
-	main, large block
-	used        bool // the large block is taken
+	main, large block       // large: of the request that is in it
+	taken       atomic.Bool // large is; the writer, which gives it back, clears it last
 }
 
 // size returns the bytes that it takes.
@@ -60,19 +61,21 @@ func (b *budget) put(n int64) {
 	b.used -= n
 }
 
-// pool keeps the registered memory of an export's connections, so that a client
-// that comes again finds it warm. Memory is given back to the kernel when the
-// export is removed, or when another export's connection needs it.
+// pool keeps some of the registered memory that an export's connections have
+// given back, so that the next finds it warm. The rest goes back to the kernel at
+// once, and what is kept when anybody needs memory or the export is removed.
 //
 // Ownership: the export. LOCK ORDER: mu before budget.mu; neither is held across
 // Register.
 type pool struct {
 	backend Backend
 	budget  *budget
-	size    int // of the main block
+	size    int                       // of the main block
+	reclaim func(ctx context.Context) // frees what all pools keep
 
 	mu         sync.Mutex
 	idle       []*memory
+	larges     []block
 	gets, puts uint64
 }
 
@@ -98,37 +101,68 @@ func (p *pool) get(ctx context.Context) (*memory, error) {
 }
 
 // put takes memory back that no request points into any more.
-func (p *pool) put(m *memory) {
+func (p *pool) put(ctx context.Context, m *memory) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.puts++
-	p.idle = append(p.idle, m)
+	keep := len(p.idle) < idleMemories
+	if keep {
+		p.idle = append(p.idle, m)
+	}
+	p.mu.Unlock()
+	if keep {
+		return nil
+	}
+	return p.freeBlock(ctx, m.main)
 }
 
-// grow gives m its large block, at a client's expense.
+// grow gives m a large block, at a client's expense.
 func (p *pool) grow(ctx context.Context, m *memory, q *quota) error {
 	if !q.take(MaxRequest) {
 		return ErrClientMemory
 	}
+	p.mu.Lock()
+	if n := len(p.larges); n > 0 {
+		m.large = p.larges[n-1]
+		m.taken.Store(true)
+		p.larges = p.larges[:n-1]
+		p.mu.Unlock()
+		return nil
+	}
+	p.mu.Unlock()
 	b, err := p.newBlock(ctx, MaxRequest)
 	if err != nil {
 		q.put(MaxRequest)
 		return err
 	}
 	m.large = b
+	m.taken.Store(true)
 	return nil
 }
 
 // shrink takes m's large block away.
-func (p *pool) shrink(ctx context.Context, m *memory) error {
+func (p *pool) shrink(ctx context.Context, m *memory, q *quota) error {
 	b := m.large
 	m.large = block{}
+	defer m.taken.Store(false)
+	q.put(MaxRequest)
+	p.mu.Lock()
+	keep := len(p.larges) < idleLarges
+	if keep {
+		p.larges = append(p.larges, b)
+	}
+	p.mu.Unlock()
+	if keep {
+		return nil
+	}
 	return p.freeBlock(ctx, b)
 }
 
 func (p *pool) newBlock(ctx context.Context, size int) (block, error) {
 	if !p.budget.take(int64(size)) {
-		return block{}, ErrMemory
+		p.reclaim(ctx)
+		if !p.budget.take(int64(size)) {
+			return block{}, ErrMemory
+		}
 	}
 	a, err := arena.New(size)
 	if err != nil {
@@ -155,12 +189,15 @@ func (p *pool) freeBlock(ctx context.Context, b block) error {
 // trim gives idle memory back to the kernel.
 func (p *pool) trim(ctx context.Context) error {
 	p.mu.Lock()
-	idle := p.idle
-	p.idle = nil
+	idle, larges := p.idle, p.larges
+	p.idle, p.larges = nil, nil
 	p.mu.Unlock()
 	var errs []error
 	for _, m := range idle {
-		errs = append(errs, p.freeBlock(ctx, m.main), p.freeBlock(ctx, m.large))
+		errs = append(errs, p.freeBlock(ctx, m.main))
+	}
+	for _, b := range larges {
+		errs = append(errs, p.freeBlock(ctx, b))
 	}
 	return errors.Join(errs...)
 }

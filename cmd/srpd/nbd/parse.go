@@ -166,17 +166,14 @@ func (c *conn) place(ctx context.Context, s *slot, n uint32) (verdict, bool) {
 		s.req.Data = s.segs[:1]
 		return 0, true
 	}
-	if c.mem.used {
+	if c.mem.taken.Load() {
 		return needRoom, false
 	}
-	if c.mem.large.arena == nil {
-		if err := c.exp.pool.grow(ctx, c.mem, c.quota); err != nil {
-			c.log.Warn("nbd request refused", keyLength, n, keyError, err)
-			s.res = resMemory
-			return 0, true
-		}
+	if err := c.exp.pool.grow(ctx, c.mem, c.quota); err != nil {
+		c.log.Warn("nbd request refused", keyLength, n, keyError, err)
+		s.res = resMemory
+		return 0, true
 	}
-	c.mem.used = true
 	s.where = inLarge
 	s.segs[0] = miniport.Segment{Region: c.mem.large.region, Length: n}
 	s.req.Data = s.segs[:1]
@@ -186,15 +183,22 @@ func (c *conn) place(ctx context.Context, s *slot, n uint32) (verdict, bool) {
 // payload returns the memory of a request that has one piece.
 func (s *slot) payload() []byte { return s.segs[0].Bytes() }
 
+// shrink gives the large block back, for others.
+func (c *conn) shrink(ctx context.Context) {
+	if err := c.exp.pool.shrink(ctx, c.mem, c.quota); err != nil {
+		c.log.Error("nbd memory not released", keyError, err)
+	}
+}
+
 // release takes a slot and its memory back.
-func (c *conn) release(s *slot) {
+func (c *conn) release(ctx context.Context, s *slot) {
 	switch s.where {
 	case inRing:
 		c.ring.release(s.hold)
 	case inPages:
 		c.pages.put(s.page, s.pages)
 	case inLarge:
-		c.mem.used = false
+		c.shrink(ctx)
 	}
 	s.where = nowhere
 	if s.status != nil {

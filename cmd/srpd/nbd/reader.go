@@ -78,7 +78,7 @@ const (
 
 func (c *conn) readLoop(ctx context.Context) error {
 	for {
-		c.recycle()
+		c.recycle(ctx)
 		v, err := c.parse(ctx)
 		if len(c.pending) > 0 || c.answered {
 			c.submit()

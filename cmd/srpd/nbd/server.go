@@ -168,7 +168,7 @@ func (s *Server) Add(x Export) error {
 	b.exports++
 	s.byName[x.Name] = &export{
 		name: x.Name, description: x.Description, readOnly: x.ReadOnly, access: x.Access, backend: x.Backend, backing: b,
-		pool: &pool{backend: x.Backend, budget: &s.budget, size: s.cfg.ConnMemory},
+		pool: &pool{backend: x.Backend, budget: &s.budget, size: s.cfg.ConnMemory, reclaim: s.reclaim},
 	}
 	return nil
 }

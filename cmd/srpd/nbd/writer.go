@@ -1,6 +1,7 @@
 package nbd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -230,6 +231,10 @@ func (c *conn) retire() {
 	n := uint64(0)
 	for s := c.batch; s != nil; {
 		next := s.next
+		if s.where == inLarge { // not only when the reader, which may sleep for long, comes by
+			c.shrink(context.Background())
+			s.where = nowhere
+		}
 		c.freed.push(s)
 		s = next
 		n++
