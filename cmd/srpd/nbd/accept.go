@@ -179,7 +179,7 @@ func (s *Server) serveConn(ctx context.Context, c *session) {
 		s.failed(log, err)
 		return
 	}
-	conn := newConn(c.nc, s.cfg.PartingTime, raw, c.secure, c.exp, mem, c.quota, n.terms(c.exp), log.With(keyExport, c.exp.name))
+	conn := newConn(c.nc, &s.cfg, raw, c.secure, c.exp, mem, c.quota, n.terms(c.exp), log.With(keyExport, c.exp.name))
 	if !s.begin(c, conn) {
 		return
 	}
@@ -195,6 +195,9 @@ func (s *Server) serveConn(ctx context.Context, c *session) {
 	case errors.As(err, &broken):
 		c.exp.counters.Broken.Add(1)
 		conn.log.Warn("nbd connection closed", keyError, err)
+	case errors.Is(err, errStalled):
+		c.exp.counters.Cut.Add(1)
+		conn.log.Warn("nbd connection cut off", keyError, err, keyLimit, s.cfg.PayloadTimeout)
 	case errors.Is(err, errNotTaken):
 		c.exp.counters.Cut.Add(1)
 		conn.log.Warn("nbd connection cut off at the end", keyError, err, keyLimit, s.cfg.PartingTime)

@@ -30,10 +30,13 @@ import (
 // after run, when every slot is free again.
 type conn struct {
 	// Fixed after construction.
-	nc      net.Conn
-	raw     syscall.RawConn
-	secure  *secure       // nil: the socket carries plain text
-	grace   time.Duration // Config.PartingTime
+	nc     net.Conn
+	raw    syscall.RawConn
+	secure *secure       // nil: the socket carries plain text
+	grace  time.Duration // Config.PartingTime
+
+	payloadTime time.Duration // Config.PayloadTimeout
+
 	exp     *export
 	backend Backend
 	proc    *dispatch.Processor
@@ -70,16 +73,16 @@ const (
 	writeHanded // busy, and the holder is now the writer goroutine
 )
 
-func newConn(nc net.Conn, grace time.Duration, raw syscall.RawConn, sec *secure, e *export, m *memory, q *quota, t terms, log *slog.Logger) *conn {
+func newConn(nc net.Conn, cfg *Config, raw syscall.RawConn, sec *secure, e *export, m *memory, q *quota, t terms, log *slog.Logger) *conn {
 	c := &conn{
-		nc: nc, grace: grace, raw: raw, secure: sec, exp: e, backend: e.backend, proc: e.backend.Processor(), mem: m,
+		nc: nc, grace: cfg.PartingTime, payloadTime: cfg.PayloadTimeout, raw: raw, secure: sec, exp: e, backend: e.backend, proc: e.backend.Processor(), mem: m,
 		quota: q, terms: t, log: log,
 		room: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		quit: make(chan struct{}), written: make(chan struct{}),
 	}
 	c.reader.init(c)
 	c.writer.init(c)
-	c.patience = grace
+	c.patience = cfg.PartingTime
 	for i := range c.slots {
 		s := &c.slots[i]
 		s.conn = c

@@ -22,6 +22,9 @@ var (
 	// more connection of the client, or for what it asks for.
 	ErrClientMemory = errors.New("memory limit of the client reached")
 
+	// errStalled ends a connection that announced a long write and does not send it.
+	errStalled = errors.New("client does not send what it announced")
+
 	// errNotTaken ends a connection that is to end, whose client does not take its
 	// replies.
 	errNotTaken = errors.New("client does not take its replies")

@@ -14,8 +14,9 @@ const (
 	DefaultConnMemory = 8 << 20
 
 	// DefaultMemoryLimit bounds the registered memory of all connections and
-	// exports, in bytes. What is above it is refused when it connects.
-	DefaultMemoryLimit = 512 << 20
+	// exports, in bytes: DefaultMaxConns connections, and large requests of eight of
+	// them at a time. Memory is taken as it is needed. What is above it is refused when it connects.
+	DefaultMemoryLimit = DefaultMaxConns*DefaultConnMemory + 8*MaxRequest
 
 	// DefaultMaxConns bounds the connections, those that negotiate included.
 	DefaultMaxConns = 128
@@ -23,6 +24,11 @@ const (
 	// DefaultNegotiateTimeout is the time from accept to transmission. Every step
 	// of a negotiation is short; a client that is silent holds a goroutine.
 	DefaultNegotiateTimeout = 30 * time.Second
+
+	// DefaultPayloadTimeout is the time that the next payloadStep bytes of a long write
+	// may take to arrive, while the payload has memory of its own.
+	DefaultPayloadTimeout = 30 * time.Second
+	payloadStep           = 1 << 20
 
 	// DefaultPartingTime is how long a connection that is to end waits, altogether,
 	// for its client to take replies: far longer than it takes one that reads.

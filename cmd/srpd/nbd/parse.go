@@ -113,6 +113,7 @@ func (c *conn) decode(ctx context.Context, s *slot, r *request) (verdict, bool) 
 		s.where = inRing
 	case r.cmd == cmdWrite:
 		c.fill, c.slab = s, true
+		c.due = 0 // the time begins anew
 		c.filled = uint32(c.ring.take(s.payload()))
 		return 0, true
 	case r.cmd == cmdBlockStatus:

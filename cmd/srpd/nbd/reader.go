@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -33,6 +34,8 @@ type reader struct {
 	// A long write whose payload is on its way into memory of its own.
 	fill   *slot
 	filled uint32 // bytes of it that are there
+	due    uint32 // filled when it is to reach this the deadline is put off
+	timed  bool   // the socket has a deadline for it
 	slab   bool   // the last request was one: expect another
 
 	// A refused request is answered when its payload has been read: many clients
@@ -93,13 +96,38 @@ func (c *conn) readLoop(ctx context.Context) error {
 			c.sleep()
 			continue
 		}
+		if !c.hurry() {
+			return nil
+		}
 		if err := c.read(); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) && c.stopping.Load() {
 				return nil
 			}
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				return errStalled
+			}
 			return err
 		}
 	}
+}
+
+// hurry bounds the time that a payload may keep memory of its own. It reports false
+// when the connection is to end.
+func (c *conn) hurry() bool {
+	switch {
+	case c.fill == nil && !c.timed:
+		return true
+	case c.fill == nil:
+		c.timed = false
+		_ = c.nc.SetReadDeadline(time.Time{})
+	case c.timed && c.filled < c.due:
+		return true
+	default:
+		c.timed = true
+		c.due = c.filled + payloadStep
+		_ = c.nc.SetReadDeadline(time.Now().Add(c.payloadTime))
+	}
+	return !c.stopping.Load() // whose deadline this may have replaced
 }
 
 // submit hands the batch over and writes what completed on the way out.

@@ -29,6 +29,7 @@ type Config struct {
 	MaxConns       int   // DefaultMaxConns
 
 	NegotiateTimeout time.Duration // DefaultNegotiateTimeout
+	PayloadTimeout   time.Duration // for each MiB of a long write to arrive, while it holds memory; DefaultPayloadTimeout
 	PartingTime      time.Duration // for clients to take their replies at the end; DefaultPartingTime
 	// IdleTimeout ends a connection without a request for so long. 0 means never:
 	// a disk that is mounted may well be idle for days.
@@ -45,6 +46,7 @@ func (c *Config) setDefaults() error {
 	c.MaxClientConns = cmp.Or(c.MaxClientConns, c.MaxConns)
 	c.KeepAlive = cmp.Or(c.KeepAlive, DefaultKeepAlive)
 	c.NegotiateTimeout = cmp.Or(c.NegotiateTimeout, DefaultNegotiateTimeout)
+	c.PayloadTimeout = cmp.Or(c.PayloadTimeout, DefaultPayloadTimeout)
 	c.PartingTime = cmp.Or(c.PartingTime, DefaultPartingTime)
 	const least = ringSize + slabFrom
 	c.ConnMemory = (c.ConnMemory + arena.PageSize - 1) &^ (arena.PageSize - 1) // as it will be counted
