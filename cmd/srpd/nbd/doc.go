@@ -13,7 +13,9 @@
 // between them, is drawn at the head of conn.go. The registered memory of a
 // connection comes from a pool of its export and goes back only when every
 // request that points into it has completed, also when the client has vanished.
-// Memory is bounded: by slots for a connection, by limits of Config for a client and
+// A request that
+// needs more memory than there is waits for what others have, as long as a payload
+// may take to come, and is refused then. Memory is bounded: by slots for a connection, by limits of Config for a client and
 // for all.
 //
 // # Levels

@@ -30,6 +30,9 @@ const (
 	DefaultPayloadTimeout = 30 * time.Second
 	payloadStep           = 1 << 20
 
+	// memoryPoll is the time between tries to get memory that other connections have.
+	memoryPoll = 20 * time.Millisecond
+
 	// DefaultPartingTime is how long a connection that is to end waits, altogether,
 	// for its client to take replies: far longer than it takes one that reads.
 	DefaultPartingTime = 5 * time.Second

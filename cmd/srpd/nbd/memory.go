@@ -139,6 +139,12 @@ func (p *pool) grow(ctx context.Context, m *memory, q *quota) error {
 	return nil
 }
 
+// mayGrow reports whether the limits leave room for a large block when nobody else
+// has memory.
+func (p *pool) mayGrow(q *quota) bool {
+	return int64(p.size)+MaxRequest <= min(p.budget.limit, q.all.maxMemory)
+}
+
 // shrink takes m's large block away.
 func (p *pool) shrink(ctx context.Context, m *memory, q *quota) error {
 	b := m.large

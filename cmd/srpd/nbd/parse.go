@@ -2,6 +2,8 @@ package nbd
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"minisrp/miniport"
 	"minisrp/scsi/disk"
@@ -170,7 +172,17 @@ func (c *conn) place(ctx context.Context, s *slot, n uint32) (verdict, bool) {
 	if c.mem.taken.Load() {
 		return needRoom, false
 	}
-	if err := c.exp.pool.grow(ctx, c.mem, c.quota); err != nil {
+	err := c.exp.pool.grow(ctx, c.mem, c.quota)
+	if err != nil && c.exp.pool.mayGrow(c.quota) && (errors.Is(err, ErrMemory) || errors.Is(err, ErrClientMemory)) {
+		if c.wantSince.IsZero() {
+			c.wantSince = time.Now()
+		}
+		if time.Since(c.wantSince) < c.payloadTime+memoryPoll {
+			return needMemory, false
+		}
+	}
+	c.wantSince = time.Time{}
+	if err != nil {
 		c.log.Warn("nbd request refused", keyLength, n, keyError, err)
 		s.res = resMemory
 		return 0, true

@@ -32,11 +32,13 @@ type reader struct {
 	statusesMade int
 
 	// A long write whose payload is on its way into memory of its own.
-	fill   *slot
-	filled uint32 // bytes of it that are there
-	due    uint32 // filled when it is to reach this the deadline is put off
-	timed  bool   // the socket has a deadline for it
-	slab   bool   // the last request was one: expect another
+	fill      *slot
+	filled    uint32    // bytes of it that are there
+	wantSince time.Time // since when the next request waits for a large block; zero: it does not
+
+	due   uint32 // filled when it is to reach this the deadline is put off
+	timed bool   // the socket has a deadline for it
+	slab  bool   // the last request was one: expect another
 
 	// A refused request is answered when its payload has been read: many clients
 	// know a request only when they have sent it.
@@ -74,8 +76,9 @@ func (r *reader) init(c *conn) {
 type verdict uint8
 
 const (
-	needInput verdict = iota
-	needRoom          // a slot or memory
+	needInput  verdict = iota
+	needRoom           // a slot or memory
+	needMemory         // that others have
 	disconnect
 )
 
@@ -91,6 +94,10 @@ func (c *conn) readLoop(ctx context.Context) error {
 			return err
 		case v == disconnect || c.stopping.Load():
 			return nil
+		case v == needMemory:
+			c.exp.counters.Waits.Add(1)
+			c.awaitMemory()
+			continue
 		case v == needRoom || c.fill == nil && c.ring.room() == 0:
 			c.exp.counters.Waits.Add(1)
 			c.sleep()
@@ -108,6 +115,17 @@ func (c *conn) readLoop(ctx context.Context) error {
 			}
 			return err
 		}
+	}
+}
+
+// awaitMemory waits a little for memory that other connections have. It is asked for
+// again, and not handed on, since it may come from anywhere.
+func (c *conn) awaitMemory() {
+	again := time.NewTimer(memoryPoll)
+	defer again.Stop()
+	select {
+	case <-again.C:
+	case <-c.room:
 	}
 }
 

@@ -43,3 +43,41 @@ func TestDefaultsAgree(t *testing.T) {
 		t.Errorf("%d connections take %d bytes of %d", nbd.DefaultMaxConns, need, nbd.DefaultMemoryLimit)
 	}
 }
+
+// A large request waits for memory that another has, while that one makes progress, and is refused in the end.
+func TestLargeRequestWaits(t *testing.T) {
+	d := ram(t, nbdtest.Disk(32*mib))
+	s := serve(t, nbd.Config{ConnMemory: 2 * mib, MemoryLimit: 36 * mib}, nbd.Export{Name: "x", Backend: d})
+	a, b := s.dial(t), s.dial(t)
+	a.enter("x", simple)
+	b.enter("x", simple)
+	a.request(0, write, 1, 0, 32*mib)
+	eventually(t, "the memory is taken", func() bool { return s.Stats().Memory == 36*mib })
+	b.request(0, read, 1, 0, 512)
+	b.request(0, read, 2, 0, 32*mib)
+	b.wantData(512, 1) // is not held up
+	eventually(t, "the other waits", func() bool { return s.Stats().Exports[0].Waits > 1 })
+	a.send(make([]byte, 32*mib))
+	a.want(0, 1)
+	b.wantData(32*mib, 2)
+}
+
+func TestLargeRequestIsRefused(t *testing.T) {
+	d := ram(t, nbdtest.Disk(32*mib))
+	s := serve(t, nbd.Config{ConnMemory: 2 * mib, MemoryLimit: 36 * mib, PayloadTimeout: 50 * time.Millisecond},
+		nbd.Export{Name: "x", Backend: d})
+	a, k := s.dial(t), s.dial(t)
+	a.enter("x", simple)
+	k.enter("x", structured)
+	d.Hold()
+	a.request(0, read, 1, 0, 32*mib)
+	eventually(t, "the memory is taken", func() bool { return d.Held() == 1 })
+	for i := range uint64(2) {
+		k.request(0, write, i, 0, 4*mib, make([]byte, 4*mib))
+		k.want(12, i)
+	}
+	d.Release()
+	a.wantData(32*mib, 1)
+	k.request(0, write, 9, 0, 4*mib, make([]byte, 4*mib))
+	k.want(0, 9)
+}
