@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -96,9 +98,15 @@ func TestAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", at, err)
 		}
-		all, err := w.target.Sessions(t.Context())
-		if err != nil || len(all) != 1 || all[0].Initiator != srp.IOClassR16a.PortID(1, 9) {
-			t.Errorf("%s: sessions are %+v, %v", at, all, err)
+		// The initiator knows before the target's side of the connection has come up.
+		for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+			all, err := w.target.Sessions(t.Context())
+			if err == nil && len(all) == 1 && all[0].Initiator == srp.IOClassR16a.PortID(1, 9) {
+				break
+			}
+			if err != nil || time.Now().After(deadline) {
+				t.Fatalf("%s: sessions are %+v, %v", at, all, err)
+			}
 		}
 		if err := s.Logout(t.Context()); err != nil {
 			t.Error(err)

@@ -175,11 +175,11 @@ func TestIdle(t *testing.T) {
 	d := ram(t, nbdtest.Disk(mib), nbdtest.Async())
 	s := serve(t, nbd.Config{IdleTimeout: 60 * time.Millisecond}, nbd.Export{Backend: d})
 	idle, busy := s.dial(t), s.dial(t)
+	start := time.Now() // not later than the client is idle
 	idle.enter("", simple)
 	busy.enter("", simple)
 	d.Hold()
 	busy.request(0, read, 1, 0, 512)
-	start := time.Now()
 	idle.eof()
 	if took := time.Since(start); took < 50*time.Millisecond {
 		t.Errorf("ended after %v", took)
