@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -125,13 +126,13 @@ func TestStopInTime(t *testing.T) {
 	}
 	defer nc.Close()
 	greeting := make([]byte, 18+10)
-	if _, err := nc.Read(greeting[:18]); err != nil {
+	if _, err := io.ReadFull(nc, greeting[:18]); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := nc.Write([]byte("\x00\x00\x00\x03IHAVEOPT\x00\x00\x00\x01\x00\x00\x00\x05disk0")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nc.Read(greeting); err != nil {
+	if _, err := io.ReadFull(nc, greeting); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 64 {
@@ -142,6 +143,10 @@ func TestStopInTime(t *testing.T) {
 		if _, err := nc.Write(b); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// The start of the first reply says that the daemon is in the middle of writing it, which no socket buffer takes.
+	if _, err := io.ReadFull(nc, make([]byte, 16)); err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
