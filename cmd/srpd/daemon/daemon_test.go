@@ -125,14 +125,14 @@ func TestStopInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	greeting := make([]byte, 18+10)
-	if _, err := io.ReadFull(nc, greeting[:18]); err != nil {
+	greeting := make([]byte, 18)
+	if _, err := io.ReadFull(nc, greeting); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := nc.Write([]byte("\x00\x00\x00\x03IHAVEOPT\x00\x00\x00\x01\x00\x00\x00\x05disk0")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(nc, greeting); err != nil {
+	if _, err := io.ReadFull(nc, greeting[:10]); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 64 {
