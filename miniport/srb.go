@@ -24,7 +24,8 @@ type Status uint8
 const (
 	// StatusPending: not complete.
 	StatusPending Status = iota
-	// StatusSuccess: the unit answered GOOD.
+	// StatusSuccess: the unit answered GOOD, or CONDITION MET, which is how PRE-FETCH
+	// and others end when all went well.
 	StatusSuccess
 	// StatusError: the unit answered something else, in SCSIStatus; its sense data,
 	// if any, in Sense. Retry by sense.

@@ -81,7 +81,7 @@ func requestDone(f *dispatch.Frame, r *srp.Request) {
 		s.Transferred = r.Transferred
 		s.SenseLength = uint8(copy(s.sense[:], r.Sense))
 		s.Status = StatusError
-		if r.Status == 0 {
+		if r.Status == scsi.StatusGood || r.Status == scsi.StatusConditionMet {
 			s.Status = StatusSuccess
 			if r.Flags&(srp.DataOutOver|srp.DataInOver) != 0 {
 				s.Status = StatusDataOverrun

@@ -75,11 +75,9 @@ func judge(status miniport.Status, answer scsi.Status, s *scsi.Sense, hasSense b
 	return verdict{classFatal, ErrIO, 0}
 }
 
-// judgeStatus is for commands that the unit has answered (SAM-5 5.3.1).
+// judgeStatus is for commands that the unit has answered with something else than success (SAM-5 5.3.1).
 func judgeStatus(answer scsi.Status, s *scsi.Sense, hasSense bool) verdict {
 	switch answer {
-	case scsi.StatusGood, scsi.StatusConditionMet:
-		return verdict{class: classGood}
 	case scsi.StatusBusy, scsi.StatusTaskSetFull, scsi.StatusACAActive:
 		return verdict{classBusy, ErrBusy, 0}
 	case scsi.StatusReservationConflict:

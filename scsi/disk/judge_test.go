@@ -38,8 +38,6 @@ func TestJudgeSCSIStatus(t *testing.T) {
 		want   class
 		err    error
 	}{
-		{scsi.StatusGood, classGood, nil},
-		{scsi.StatusConditionMet, classGood, nil},
 		{scsi.StatusBusy, classBusy, ErrBusy},
 		{scsi.StatusTaskSetFull, classBusy, ErrBusy},
 		{scsi.StatusACAActive, classBusy, ErrBusy},

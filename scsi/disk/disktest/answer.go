@@ -28,7 +28,12 @@ func Sense(s scsi.Sense) *Answer {
 }
 
 // Ends is a SCSI status without sense data.
-func Ends(s scsi.Status) *Answer { return &Answer{Status: miniport.StatusError, SCSI: s} }
+func Ends(s scsi.Status) *Answer {
+	if s == scsi.StatusGood || s == scsi.StatusConditionMet {
+		return &Answer{Status: miniport.StatusSuccess, SCSI: s}
+	}
+	return &Answer{Status: miniport.StatusError, SCSI: s}
+}
 
 // Fails is the port's own word. Whether the unit has carried the command out is executed's.
 func Fails(s miniport.Status, executed bool) *Answer { return &Answer{Status: s, Execute: executed} }
