@@ -32,6 +32,7 @@ func (e *executor) expire(f *dispatch.Frame, s *SRB) {
 	}
 	s.unit.aborts.Add(1)
 	s.timedOut = true
+	e.reportDeadline(s)
 	a := e.free
 	if a == nil || !a.Token.arm() {
 		e.escalate(f, s)

@@ -25,8 +25,9 @@
 //
 // A target has a keeper goroutine, started by AddTarget and ended by RemoveTarget, that
 // logs in and out; the channels it makes are published in atomics. An SRP adapter has two
-// workers, for scans that events ask for and for bus resets. An SRB is the submitter's,
-// the port's from Submit to Done. A Token is the miniport's until it is fired.
+// workers, for scans that events ask for and for bus resets; the port has one that logs
+// what recovery does. An SRB is the submitter's, the port's from Submit to Done. A Token
+// is the miniport's until it is fired.
 //
 // # State machine
 //

@@ -2,8 +2,8 @@ package miniport
 
 import "minisrp/verbs/dispatch"
 
-// executor is what the port has for each processor: the deadlines of its SRBs and the
-// storage of aborts.
+// executor is what the port has for each processor: the deadlines of its SRBs, the
+// storage of aborts, and what is to be logged of them.
 //
 // Ownership: by the frame that owns proc.
 type executor struct {
@@ -15,6 +15,8 @@ type executor struct {
 	wheel  wheel
 	aborts []abort
 	free   *abort
+
+	reports reports
 }
 
 func newExecutor(p *Port, proc *dispatch.Processor, i int) *executor {

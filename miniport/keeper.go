@@ -93,10 +93,16 @@ func (k *keeper) up(s *session) {
 	}
 	s.publish()
 	why := s.serve()
+	down, all := int(s.down.Load()), len(s.srp.Channels())
 	s.close(why == errSuspended || why == errRemoved)
 	k.away()
 	if why != errSuspended && why != errRemoved {
-		k.log.Warn("session ended", "err", why)
+		if why != errReset && down < all {
+			// Without one of its channels a session is not repaired but made anew.
+			k.log.Warn("session ended: one of its channels has", "err", why, "ended", down, "channels", all)
+		} else {
+			k.log.Warn("session ended", "err", why)
+		}
 		k.t.setState(TargetConnecting, nil)
 	}
 }

@@ -32,6 +32,10 @@ var stepTimeout = [...]time.Duration{
 	stepUnit: unitResetTimeout, stepTarget: targetResetTimeout, stepBus: busResetTimeout, stepDrain: drainTimeout,
 }
 
+func (s step) String() string {
+	return [...]string{"none", "the unit is reset", "the target is reset", "the adapter is reset", "waiting for what was reset"}[s]
+}
+
 // ladder is the recovery of one unit.
 //
 //	step    event                              step'
@@ -91,17 +95,22 @@ func (l *ladder) climb(f *dispatch.Frame, to step) {
 		// The adapter does not end what it has started. It keeps the memory; the unit is
 		// given up until a target that leads to it is logged in to again.
 		l.unit.gate.Or(gateFailed)
+		l.report(&report{failed: true, unit: l.unit})
 		l.finish(f)
 		return
 	}
 	l.step = to
 	l.round++
 	l.unit.resets.Add(1)
+	l.report(&report{step: to, unit: l.unit})
 	l.timer.Arm(f, stepTimeout[to])
 	for _, lane := range l.unit.lanes {
 		lane.reset.ask(f, lane, l.round, to)
 	}
 }
+
+// report tells what the ladder does.
+func (l *ladder) report(of *report) { l.unit.lanes[0].ex.report(of) }
 
 // gather looks at the lanes' answers.
 func (l *ladder) gather(f *dispatch.Frame) {

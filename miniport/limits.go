@@ -43,6 +43,13 @@ const (
 	// abortGrace is what an SRB has to end by itself after its abort has failed.
 	abortGrace = tick
 
+	// reportsKept is how many reports of recovery an executor keeps until they are logged;
+	// reportsAPeriod of them are, within reportPeriod, and the others counted. A target that
+	// hangs ends all of a queue in one moment.
+	reportsKept    = 64
+	reportsAPeriod = 16
+	reportPeriod   = 10 * time.Second
+
 	// scanPause is the least time between scans that events ask for.
 	scanPause = time.Second
 

@@ -49,6 +49,8 @@ type Port struct {
 	scans  semaphore // held by the scan that uses the probe's memory
 	setup  semaphore // guards regions; held while adapters and regions are made known to each other
 
+	reporter *reporter
+
 	life context.Context // ended by Close
 	end  context.CancelFunc
 
@@ -94,6 +96,7 @@ func New(c Config) (*Port, error) {
 	p.probe = NewRegion(a)
 	p.regions = append(p.regions, p.probe)
 	p.life, p.end = context.WithCancel(context.Background())
+	p.reporter = startReporter(p)
 	return p, nil
 }
 
@@ -180,6 +183,7 @@ func (p *Port) Close(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("adapter %s: %w", a.name, err))
 		}
 	}
+	p.reporter.close()
 	if err := p.probe.arena.Close(); err != nil {
 		errs = append(errs, err)
 	}

@@ -2,6 +2,7 @@ package miniport
 
 import (
 	"context"
+	"log/slog"
 	"runtime"
 	"testing"
 	"time"
@@ -125,6 +126,7 @@ type rig struct {
 	mp     *script
 	unit   *Unit
 	target *Target
+	logged *logBook
 	srbs   []*SRB
 	done   []*SRB
 }
@@ -133,7 +135,7 @@ func newRig(t *testing.T) *rig { return newRigOn(t, 1) }
 
 // newRigOn makes a rig on n processors.
 func newRigOn(t *testing.T, n int) *rig {
-	r := &rig{t: t}
+	r := &rig{t: t, logged: &logBook{}}
 	for range n {
 		r.procs = append(r.procs, dispatch.NewManual("p"))
 	}
@@ -152,7 +154,7 @@ func newRigOn(t *testing.T, n int) *rig {
 		})
 	}
 	var err error
-	if r.port, err = New(Config{Processors: r.procs}); err != nil {
+	if r.port, err = New(Config{Processors: r.procs, Log: slog.New(r.logged)}); err != nil {
 		t.Fatal(err)
 	}
 	r.passive(func() {

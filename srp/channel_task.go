@@ -23,7 +23,7 @@ func (c *Channel) Manage(f *dispatch.Frame, t *TaskRequest) error {
 		if r == nil || r.ch != c || r.slot == nil || r.slot.state != slotSent {
 			return ErrNotOutstanding
 		}
-		t.tag = tagOf(uint16(c.index), r.slot.index, r.slot.gen)
+		t.tag = r.Tag()
 	}
 	t.busy = true
 	c.waiting.push(t)

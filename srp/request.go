@@ -103,6 +103,15 @@ type Request struct {
 // Outstanding reports whether the channel has the request. Only on the channel's processor.
 func (r *Request) Outstanding() bool { return r.slot != nil }
 
+// Tag returns the tag under which the target knows the request, 0 if it is not outstanding. Only on the channel's
+// processor.
+func (r *Request) Tag() uint64 {
+	if r.slot == nil {
+		return 0
+	}
+	return tagOf(uint16(r.ch.index), r.slot.index, r.slot.gen)
+}
+
 // TaskFunc is told that a task management function has ended. The request is the owner's again.
 //
 //level:dispatch
