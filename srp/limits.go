@@ -3,9 +3,9 @@ package srp
 import "time"
 
 const (
-	// MaxChannels bounds SessionConfig.Channels. The tag has 16 bits for the channel; more than a channel for each CPU
-	// of a large host has no use, and targets run out of connections.
-	MaxChannels = 256
+	// MaxChannels bounds SessionConfig.Channels. The tag has 16 bits for the channel; each wants a CPU for itself, and
+	// targets run out of connections.
+	MaxChannels = 64
 
 	// DefaultQueueSize is Linux's queue_size, in commands.
 	DefaultQueueSize = 62

@@ -45,14 +45,14 @@ type TargetOptions struct {
 	MaxSectors     Setting[int]  // max_sect: 512-byte sectors a command, from 1
 	CommandsPerLUN Setting[int]  // max_cmd_per_lun, from 1
 	TargetCanQueue Setting[int]  // target_can_queue: commands at the target, from 1
-	QueueSize      Setting[int]  // queue_size: commands a channel, from 1
+	QueueSize      Setting[int]  // queue_size: commands a channel, 1 to MaxQueueSize
 	CommandEntries Setting[int]  // cmd_sg_entries: descriptors in an IU, 1 to MaxInlineDescs
 	AllowExtSG     Setting[bool] // allow_ext_sg: the target may read descriptors from the initiator's memory
 	TableSize      Setting[int]  // sg_tablesize: pieces of memory a command, 1 to MaxSegmentsLimit
 	CompVector     Setting[int]  // comp_vector: the completion vector of the first channel, from 0
 	RetryCount     Setting[int]  // tl_retry_count: transport retries, 2 to 7
 	MaxIUSize      Setting[int]  // max_it_iu_size: bytes of an IU to the target at most, from 64; 0 means no cap
-	Channels       Setting[int]  // ch_count, from 1
+	Channels       Setting[int]  // ch_count, 1 to MaxChannels
 
 	ImmediateData Setting[int]     // imm_data: bytes, 0 to MaxImmediateData; 0 asks for none. Not an option of ib_srp
 	Protect       Setting[Protect] // protect. Not an option of ib_srp
@@ -101,17 +101,17 @@ func (o *TargetOptions) Sectors() int { return o.MaxSectors.Or(DefaultMaxSectors
 // initiator's side (Device, PD, Initiator, Processors) and the callbacks are left as they are; so are Channels and
 // Protect when they were not given.
 //
-// queue_size and ch_count are wishes: more than MaxQueueSize or MaxChannels is taken as that. An sg_tablesize of more
-// than cmd_sg_entries is taken as cmd_sg_entries, unless allow_ext_sg lets the rest of the table stay outside the IU.
+// An sg_tablesize of more than cmd_sg_entries is taken as cmd_sg_entries, unless allow_ext_sg lets the rest of the table
+// stay outside the IU.
 func (o *TargetOptions) Configure(cfg *SessionConfig) {
 	cfg.Address, cfg.Target = o.Address(), o.Target()
 	if o.Channels.Given {
-		cfg.Channels = min(o.Channels.Value, MaxChannels)
+		cfg.Channels = o.Channels.Value
 	}
 	if o.Protect.Given {
 		cfg.Protect = o.Protect.Value
 	}
-	cfg.QueueSize = min(o.QueueSize.Or(DefaultQueueSize), MaxQueueSize)
+	cfg.QueueSize = o.QueueSize.Or(DefaultQueueSize)
 	cfg.DescriptorsInIU = o.CommandEntries.Or(DefaultDescriptorsInIU)
 	cfg.AllowExternalTable = o.AllowExtSG.Value
 	cfg.MaxSegments = o.TableSize.Or(cfg.DescriptorsInIU)

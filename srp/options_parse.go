@@ -6,13 +6,13 @@ import (
 )
 
 // ParseTarget reads a login string as ib_srp's add_target takes it: options of the form name=value, separated by commas
-// or newlines, with empty ones skipped; of an option that is repeated the last value counts. id_ext and ioc_guid must be
-// there, and either dest (with src, if wanted) for the RDMA CM, or dgid, pkey and service_id for the IB CM.
+// or newlines, with empty ones skipped. id_ext and ioc_guid must be there, and either dest (with src, if wanted) for the
+// RDMA CM, or dgid, pkey and service_id for the IB CM.
 //
 // Numbers are read as ib_srp reads them: identifiers, pkey and io_class are hexadecimal with or without 0x; the others
-// decimal, hexadecimal behind 0x, octal behind 0. Where ib_srp lets through what cannot work (a value that does not fit
-// its field, a number of bytes that no login could have, both addresses at once, a dgid of the wrong length) there is
-// an error.
+// decimal, hexadecimal behind 0x, octal behind 0. Where ib_srp lets through what cannot work or cannot be meant (a value
+// that does not fit its field, more channels or commands than a session can have, a number of bytes that no login could
+// have, both addresses at once, a dgid of the wrong length, an option given twice) there is an error.
 //
 // Two options are our own: imm_data (bytes of immediate data to ask for) and protect (io, bounce or region).
 //
@@ -28,6 +28,9 @@ func ParseTarget(s string) (*TargetOptions, error) {
 			return nil, unknownOption(name, value)
 		}
 		opt := &optionTable[i]
+		if seen[i] {
+			return nil, &OptionError{Option: name, Value: value, why: "is given twice", Want: name + " once; it was " + quoted(values[i]) + " before"}
+		}
 		if value == "" || !opt.parse(o, value) {
 			return nil, &OptionError{Option: name, Value: value, Want: opt.want}
 		}

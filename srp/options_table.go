@@ -45,12 +45,12 @@ var optionTable = []targetOption{
 	number("max_sect", 1, math.MaxInt32, "512-byte sectors", func(o *TargetOptions) *Setting[int] { return &o.MaxSectors }),
 	number("max_cmd_per_lun", 1, math.MaxInt32, "commands", func(o *TargetOptions) *Setting[int] { return &o.CommandsPerLUN }),
 	number("target_can_queue", 1, math.MaxInt32, "commands", func(o *TargetOptions) *Setting[int] { return &o.TargetCanQueue }),
-	number("queue_size", 1, math.MaxInt32, "commands", func(o *TargetOptions) *Setting[int] { return &o.QueueSize }),
+	number("queue_size", 1, MaxQueueSize, "commands", func(o *TargetOptions) *Setting[int] { return &o.QueueSize }),
 	number("cmd_sg_entries", 1, MaxInlineDescs, "descriptors", func(o *TargetOptions) *Setting[int] { return &o.CommandEntries }),
 	{"allow_ext_sg", "1 to allow descriptors outside the IU, 0 not to", forBoth, false, (*TargetOptions).parseAllowExtSG, (*TargetOptions).allowExtSGText},
 	number("sg_tablesize", 1, MaxSegmentsLimit, "pieces of memory", func(o *TargetOptions) *Setting[int] { return &o.TableSize }),
 	number("comp_vector", 0, math.MaxInt32, "a completion vector's number", func(o *TargetOptions) *Setting[int] { return &o.CompVector }),
-	number("ch_count", 1, math.MaxInt32, "channels", func(o *TargetOptions) *Setting[int] { return &o.Channels }),
+	number("ch_count", 1, MaxChannels, "channels", func(o *TargetOptions) *Setting[int] { return &o.Channels }),
 	{"max_it_iu_size", fmt.Sprintf("bytes: %d or more, or 0 for no cap", minIULen), forBoth, false, (*TargetOptions).parseMaxIUSize,
 		func(o *TargetOptions) string { return numberText(&o.MaxIUSize) }},
 	number("imm_data", 0, MaxImmediateData, "bytes, 0 to ask for none", func(o *TargetOptions) *Setting[int] { return &o.ImmediateData }),
@@ -84,7 +84,7 @@ func hexOption[T uint16 | uint64](name string, cm optionCM, mandatory bool, digi
 		name: name, cm: cm, mandatory: mandatory,
 		want: fmt.Sprintf("%s: up to %d hexadecimal digits", what, digits),
 		parse: func(o *TargetOptions, v string) bool {
-			n, ok := parseHex(v, digits*4)
+			n, ok := parseHex(v, digits)
 			*field(o) = T(n)
 			return ok
 		},
@@ -118,13 +118,13 @@ func numberText(s *Setting[int]) string {
 	return strconv.Itoa(s.Value)
 }
 
-// parseHex reads hexadecimal digits, with or without 0x, of a number of so many bits.
-func parseHex(v string, bits int) (uint64, bool) {
+// parseHex reads up to so many hexadecimal digits, with or without 0x.
+func parseHex(v string, digits int) (uint64, bool) {
 	if len(v) > 2 && (v[:2] == "0x" || v[:2] == "0X") {
 		v = v[2:]
 	}
-	n, err := strconv.ParseUint(v, 16, bits)
-	return n, err == nil
+	n, err := strconv.ParseUint(v, 16, 64)
+	return n, err == nil && len(v) <= digits
 }
 
 // parseInt reads an integer of 32 bits, decimal, behind 0x hexadecimal, behind 0 octal.
@@ -224,7 +224,7 @@ func validZone(z string) bool {
 }
 
 func (o *TargetOptions) parseIOClass(v string) bool {
-	n, ok := parseHex(v, 16)
+	n, ok := parseHex(v, 4)
 	o.IOClass = IOClass(n)
 	return ok && (o.IOClass == IOClassR16a || o.IOClass == IOClassR10)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,18 +28,25 @@ func mustParse(t *testing.T, s string) *srp.TargetOptions {
 	return o
 }
 
+// replaced returns a login string with an option in the place of what it says of the same.
+func replaced(base, token string) string {
+	name, _, _ := strings.Cut(token, "=")
+	rest := slices.DeleteFunc(strings.Split(base, ","), func(s string) bool { return strings.HasPrefix(s, name+"=") })
+	return strings.Join(append(rest, token), ",")
+}
+
 // TestOptionValues has every option with the values that it takes, and what the same options look like when printed.
 func TestOptionValues(t *testing.T) {
 	type options = srp.TargetOptions
 	num := srp.Given[int]
 	for _, c := range []struct {
-		base, token string // the token stands behind the base, and so replaces what the base says
+		base, token string // the token replaces what the base says of the same option
 		set         func(*options)
 		printed     string // instead of the token; - if not at all
 	}{
 		{rdmaString, "id_ext=1", func(o *options) { o.IDExt = 1 }, "id_ext=0000000000000001"},
 		{rdmaString, "id_ext=0xFFffFFffFFffFFff", func(o *options) { o.IDExt = math.MaxUint64 }, "id_ext=ffffffffffffffff"},
-		{rdmaString, "ioc_guid=0X0000000000000000002", func(o *options) { o.IOCGUID = 2 }, "ioc_guid=0000000000000002"},
+		{rdmaString, "ioc_guid=0X000000000000002", func(o *options) { o.IOCGUID = 2 }, "ioc_guid=0000000000000002"},
 		{rdmaString, "ioc_guid=0", func(o *options) { o.IOCGUID = 0 }, "ioc_guid=0000000000000000"},
 		{ibString, "dgid=FE80000000000000000000000000000a",
 			func(o *options) { o.DGID = verbs.GID{0xfe, 0x80, 15: 10} }, "dgid=fe80000000000000000000000000000a"},
@@ -61,6 +69,7 @@ func TestOptionValues(t *testing.T) {
 		{rdmaString, "max_cmd_per_lun=2147483647", func(o *options) { o.CommandsPerLUN = num(math.MaxInt32) }, ""},
 		{rdmaString, "target_can_queue=128", func(o *options) { o.TargetCanQueue = num(128) }, ""},
 		{rdmaString, "queue_size=1", func(o *options) { o.QueueSize = num(1) }, ""},
+		{rdmaString, "queue_size=4096", func(o *options) { o.QueueSize = num(4096) }, ""},
 		{rdmaString, "queue_size=0x20", func(o *options) { o.QueueSize = num(32) }, "queue_size=32"},
 		{rdmaString, "queue_size=040", func(o *options) { o.QueueSize = num(32) }, "queue_size=32"},
 		{rdmaString, "io_class=0100", func(o *options) { o.IOClass = srp.IOClassR16a }, "-"},
@@ -80,7 +89,7 @@ func TestOptionValues(t *testing.T) {
 		{rdmaString, "max_it_iu_size=64", func(o *options) { o.MaxIUSize = num(64) }, ""},
 		{rdmaString, "max_it_iu_size=8260", func(o *options) { o.MaxIUSize = num(8260) }, ""},
 		{rdmaString, "ch_count=1", func(o *options) { o.Channels = num(1) }, ""},
-		{rdmaString, "ch_count=44", func(o *options) { o.Channels = num(44) }, ""},
+		{rdmaString, "ch_count=64", func(o *options) { o.Channels = num(64) }, ""},
 		{rdmaString, "imm_data=0", func(o *options) { o.ImmediateData = num(0) }, ""},
 		{rdmaString, "imm_data=65536", func(o *options) { o.ImmediateData = num(65536) }, ""},
 		{rdmaString, "protect=io", func(o *options) { o.Protect = srp.Given(srp.ProtectIO) }, ""},
@@ -89,7 +98,7 @@ func TestOptionValues(t *testing.T) {
 	} {
 		want := *mustParse(t, c.base)
 		c.set(&want)
-		got := mustParse(t, c.base+","+c.token)
+		got := mustParse(t, replaced(c.base, c.token))
 		if *got != want {
 			t.Errorf("%s: parsed %+v, want %+v", c.token, *got, want)
 		}
@@ -120,6 +129,11 @@ func TestOptionErrors(t *testing.T) {
 		{rdmaString, "id_ext=", "id_ext has no value: want the target port's identifier extension"},
 		{rdmaString, "id_ext=0x", "hexadecimal"},
 		{rdmaString, "id_ext=10000000000000000", "up to 16 hexadecimal digits"},
+		{rdmaString, "id_ext=00000000000000001", "up to 16 hexadecimal digits"},
+		{rdmaString, "ioc_guid=0x00000000000000001", "up to 16 hexadecimal digits"},
+		{rdmaString, "initiator_ext=00000000000000000", "up to 16 hexadecimal digits"},
+		{ibString, "pkey=0ffff", "up to 4 hexadecimal digits"},
+		{rdmaString, "io_class=00100", "0100 (SRP r16a) or ff00 (SRP r10)"},
 		{rdmaString, "id_ext=-1", "hexadecimal"},
 		{rdmaString, "id_ext=+1", "hexadecimal"},
 		{rdmaString, "id_ext=1_0", "hexadecimal"},
@@ -159,17 +173,18 @@ func TestOptionErrors(t *testing.T) {
 		{rdmaString, "max_sect=-1", "1 to 2147483647"},
 		{rdmaString, "max_cmd_per_lun=0", "1 to 2147483647"},
 		{rdmaString, "target_can_queue=0", "1 to 2147483647"},
-		{rdmaString, "queue_size=0", "1 to 2147483647"},
-		{rdmaString, "queue_size=2147483648", "1 to 2147483647"},
-		{rdmaString, "queue_size=99999999999999999999", "1 to 2147483647"},
-		{rdmaString, "queue_size=32k", "1 to 2147483647"},
-		{rdmaString, "queue_size=08", "1 to 2147483647"},
-		{rdmaString, "queue_size=0x", "1 to 2147483647"},
-		{rdmaString, "queue_size=0b1", "1 to 2147483647"},
-		{rdmaString, "queue_size=1_0", "1 to 2147483647"},
-		{rdmaString, "queue_size=--1", "1 to 2147483647"},
-		{rdmaString, "queue_size=+1", "1 to 2147483647"},
-		{rdmaString, "queue_size= 1", "1 to 2147483647"},
+		{rdmaString, "queue_size=0", "1 to 4096"},
+		{rdmaString, "queue_size=4097", "1 to 4096"},
+		{rdmaString, "queue_size=2147483648", "1 to 4096"},
+		{rdmaString, "queue_size=99999999999999999999", "1 to 4096"},
+		{rdmaString, "queue_size=32k", "1 to 4096"},
+		{rdmaString, "queue_size=08", "1 to 4096"},
+		{rdmaString, "queue_size=0x", "1 to 4096"},
+		{rdmaString, "queue_size=0b1", "1 to 4096"},
+		{rdmaString, "queue_size=1_0", "1 to 4096"},
+		{rdmaString, "queue_size=--1", "1 to 4096"},
+		{rdmaString, "queue_size=+1", "1 to 4096"},
+		{rdmaString, "queue_size= 1", "1 to 4096"},
 		{rdmaString, "io_class=0200", "0100 (SRP r16a) or ff00 (SRP r10)"},
 		{rdmaString, "io_class=10100", "0100 (SRP r16a) or ff00 (SRP r10)"},
 		{rdmaString, "cmd_sg_entries=0", "1 to 255 (descriptors)"},
@@ -182,13 +197,14 @@ func TestOptionErrors(t *testing.T) {
 		{rdmaString, "tl_retry_count=8", "2 to 7"},
 		{rdmaString, "max_it_iu_size=-1", "0 for no cap"},
 		{rdmaString, "max_it_iu_size=63", "64 or more"},
-		{rdmaString, "ch_count=0", "1 to 2147483647"},
+		{rdmaString, "ch_count=0", "1 to 64"},
+		{rdmaString, "ch_count=65", "1 to 64"},
 		{rdmaString, "imm_data=-1", "0 to 65536"},
 		{rdmaString, "imm_data=65537", "0 to 65536"},
 		{rdmaString, "protect=IO", "io, bounce or region"},
 		{rdmaString, "protect=none", "io, bounce or region"},
 	} {
-		o, err := srp.ParseTarget(c.base + "," + c.token)
+		o, err := srp.ParseTarget(replaced(c.base, c.token))
 		name, value, _ := strings.Cut(c.token, "=")
 		var oe *srp.OptionError
 		if !errors.As(err, &oe) || o != nil {
@@ -221,15 +237,33 @@ func TestOptionNames(t *testing.T) {
 		{"colour=red", "colour", "want one of id_ext, ioc_guid, dgid,"},
 		{"=1", "", `option ""=1 is unknown: want one of`},
 		{strings.Repeat("queue_size", 100) + "=1", strings.Repeat("queue_size", 100), "…=1 is unknown: want one of"},
-		{"queue_size", "queue_size", "queue_size has no value: want 1 to"},
+		{"queue_size", "queue_size", "queue_size has no value: want 1 to 4096"},
 		{"queue_size==1", "queue_size", "queue_size==1: want 1 to"},
 		{"comp_vector=" + strings.Repeat("\x00", 1000), "comp_vector", `comp_vector="\x00`},
 	} {
-		_, err := srp.ParseTarget(rdmaString + "," + c.token)
+		_, err := srp.ParseTarget(replaced(rdmaString, c.token))
 		var oe *srp.OptionError
 		if !errors.As(err, &oe) || oe.Option != c.option || !strings.Contains(err.Error(), c.text) || len(err.Error()) > 600 {
 			t.Errorf("%q: %v, want option %q and %q", c.token, err, c.option, c.text)
 		}
+	}
+}
+
+// TestOptionTwice: ib_srp takes the last value of an option that is repeated, which hides a mistake.
+func TestOptionTwice(t *testing.T) {
+	for _, base := range []string{rdmaString, ibString} {
+		for token := range strings.SplitSeq(base, ",") {
+			name, value, _ := strings.Cut(token, "=")
+			_, err := srp.ParseTarget(base + "," + token)
+			var oe *srp.OptionError
+			if !errors.As(err, &oe) || oe.Option != name || oe.Value != value || !strings.Contains(err.Error(), "is given twice: want "+name+" once") {
+				t.Errorf("%s twice: %v", name, err)
+			}
+		}
+	}
+	_, err := srp.ParseTarget(rdmaString + ",queue_size=3,ch_count=2\nqueue_size=4")
+	if err == nil || !strings.Contains(err.Error(), "queue_size=4 is given twice: want queue_size once; it was 3 before") {
+		t.Error(err)
 	}
 }
 
@@ -265,8 +299,8 @@ func TestMandatoryOptions(t *testing.T) {
 }
 
 // TestLoginStringForms has strings as they are found in use: as scripts echo them with a newline, as ibsrpdm -c prints
-// them, and as the login scripts of blktests build them (a comma in front; accumulated, so that keys repeat; an empty
-// token behind).
+// them, and as the login scripts of blktests build them (a comma in front, an empty token
+// behind).
 func TestLoginStringForms(t *testing.T) {
 	for _, c := range []struct{ s, canonical string }{
 		{rdmaString + "\n", rdmaString},
@@ -274,8 +308,7 @@ func TestLoginStringForms(t *testing.T) {
 		{",,\n" + ibString + ",,", ibString},
 		{"id_ext=0x505400fffe123456,ioc_guid=0x505400fffe123456,initiator_ext=fe80000000000000,src=192.0.2.10,dest=192.0.2.11:5555\n",
 			"id_ext=505400fffe123456,ioc_guid=505400fffe123456,dest=192.0.2.11:5555,src=192.0.2.10,initiator_ext=fe80000000000000"},
-		{",id_ext=0x505400fffe123456,initiator_ext=fe80000000000000,ioc_guid=0x505400fffe123456,src=192.0.2.10,dest=192.0.2.10:5555," +
-			",id_ext=0x505400fffe123456,initiator_ext=fe80000000000000,ioc_guid=0x505400fffe123456,src=[fe80::1%3],dest=[fe80::1%3]:5555,cmd_sg_entries=255,queue_size=32",
+		{",id_ext=0x505400fffe123456,initiator_ext=fe80000000000000,ioc_guid=0x505400fffe123456,src=[fe80::1%3],dest=[fe80::1%3]:5555,cmd_sg_entries=255,queue_size=32",
 			"id_ext=505400fffe123456,ioc_guid=505400fffe123456,dest=[fe80::1%3]:5555,src=[fe80::1%3],initiator_ext=fe80000000000000,queue_size=32,cmd_sg_entries=255"},
 		{"id_ext=0x2,ioc_guid=0x2,dgid=fe800000000000000000000000000001,pkey=7fff,service_id=0x2,",
 			"id_ext=0000000000000002,ioc_guid=0000000000000002,dgid=fe800000000000000000000000000001,pkey=7fff,service_id=0000000000000002"},
@@ -340,8 +373,8 @@ func TestConfigure(t *testing.T) {
 			srp.SessionConfig{Address: verbs.Address{Dst: rdma.Dst, Src: netip.MustParseAddrPort("192.0.2.10:0")}, Target: target, Channels: 9,
 				QueueSize: 32, DescriptorsInIU: 12, MaxSegments: 2048, AllowExternalTable: true, ImmediateData: 8192, RetryCount: 7,
 				Protect: srp.ProtectIO}, 8, 1024},
-		{rdmaString + ",queue_size=1000000,ch_count=1000000", srp.SessionConfig{Address: rdma, Target: target, Channels: srp.MaxChannels,
-			QueueSize: srp.MaxQueueSize, DescriptorsInIU: 12, MaxSegments: 12, ImmediateData: 8192, RetryCount: 7}, 1000000, 1024},
+		{rdmaString + ",queue_size=4096,ch_count=64", srp.SessionConfig{Address: rdma, Target: target, Channels: srp.MaxChannels,
+			QueueSize: srp.MaxQueueSize, DescriptorsInIU: 12, MaxSegments: 12, ImmediateData: 8192, RetryCount: 7}, 4096, 1024},
 	} {
 		o := mustParse(t, c.s)
 		got := srp.SessionConfig{Channels: 9, Protect: srp.ProtectBounce}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"minisrp/scsi/lun"
+	"minisrp/srp"
 	"minisrp/verbs"
 )
 
@@ -37,7 +38,7 @@ const leastBuffers = lun.MaxTransfer * 3 / 2
 const MaxLUN = 0x3fff
 
 // MaxChannels bounds the channels of a session, and with them the processors: each is a goroutine that wants a CPU.
-const MaxChannels = 64
+const MaxChannels = srp.MaxChannels
 
 // embeddedAt is the address of embedded target n.
 func embeddedAt(n int) netip.AddrPort {

@@ -70,7 +70,7 @@ func channels(cfg *Config, logins []*login) int {
 	}
 	n := 1
 	for _, l := range logins {
-		n = max(n, min(l.options.Channels.Or(cfg.Channels), MaxChannels))
+		n = max(n, l.options.Channels.Or(cfg.Channels))
 	}
 	return n
 }
@@ -133,7 +133,7 @@ func (d *Daemon) targetConfig(o *srp.TargetOptions) miniport.TargetConfig {
 	}
 	tc.Session.Channels = d.cfg.Channels
 	o.Configure(&tc.Session)
-	tc.Session.QueueSize = min(o.QueueSize.Or(d.cfg.QueueSize), srp.MaxQueueSize)
+	tc.Session.QueueSize = o.QueueSize.Or(d.cfg.QueueSize)
 	return tc
 }
 
