@@ -4,8 +4,15 @@
 RACE   := $(wildcard verbs srp miniport scsi/lun scsi/disk cmd test/path)
 BENCH  ?= .
 
+# Where install puts things; DESTDIR goes in front of all of it.
+PREFIX     ?= /usr/local
+BINDIR     ?= $(PREFIX)/bin
+DATADIR    ?= $(PREFIX)/share
+SYSTEMDDIR ?= $(PREFIX)/lib/systemd/system
+PROGRAMS   := srpd srpctl srptgt
+
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint fuzz bench fmt vet levels imports race tools clean
+.PHONY: help build man install run test lint fuzz bench fmt vet levels imports race tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 18
@@ -14,6 +21,21 @@ build: ## the programs, into build/, without cgo
 	CGO_ENABLED=0 go build ./...
 	@mkdir -p build
 	@if [ -d cmd ]; then CGO_ENABLED=0 go build -o build/ ./cmd/...; fi
+
+man: ## the manual pages and the files of expected help, from the commands
+	go test $(PROGRAMS:%=./cmd/%) -run TestDocumentation -update
+
+install: build ## programs, manual pages, completion, systemd unit, below DESTDIR and PREFIX (/usr/local)
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man8 $(DESTDIR)$(SYSTEMDDIR) \
+	  $(DESTDIR)$(DATADIR)/bash-completion/completions $(DESTDIR)$(DATADIR)/zsh/site-functions $(DESTDIR)$(DATADIR)/fish/vendor_completions.d
+	install -m 755 $(PROGRAMS:%=build/%) $(DESTDIR)$(BINDIR)
+	install -m 644 $(PROGRAMS:%=cmd/%/man/*.8) $(DESTDIR)$(DATADIR)/man/man8
+	for p in $(PROGRAMS); do \
+	  build/$$p completion bash >$(DESTDIR)$(DATADIR)/bash-completion/completions/$$p && \
+	  build/$$p completion zsh >$(DESTDIR)$(DATADIR)/zsh/site-functions/_$$p && \
+	  build/$$p completion fish >$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/$$p.fish || exit 1; \
+	done
+	sed 's|/usr/bin/|$(BINDIR)/|' cmd/srpd/systemd/srpd.service >$(DESTDIR)$(SYSTEMDDIR)/srpd.service
 
 run: build ## the block device daemon with its embedded target, in the foreground (ARGS=options)
 	@exec build/srpd run --embedded $(ARGS)

@@ -52,11 +52,23 @@ func (c Code) String() string {
 	return meanings[c]
 }
 
+// All returns the codes in their order.
+func All() []Code {
+	all := make([]Code, last)
+	for i := range all {
+		all[i] = Code(i)
+	}
+	return all
+}
+
+// Line returns a code with its meaning, as a line of the table.
+func Line(c Code) string { return fmt.Sprintf("  %2d  %s\n", int(c), c) }
+
 // Table returns the codes with their meanings, a line each, as --help shows them.
 func Table() string {
 	var b strings.Builder
-	for c := range last {
-		fmt.Fprintf(&b, "  %2d  %s\n", int(c), c)
+	for _, c := range All() {
+		b.WriteString(Line(c))
 	}
 	return b.String()
 }

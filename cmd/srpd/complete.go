@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"minisrp/cmd/cli"
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/paths"
 	"minisrp/cmd/srpd/config"
@@ -32,7 +33,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	if !changed("log-format") {
 		o.logFormat = s.LogFormat
 	}
-	c.Program = program()
+	c.Program = cli.Version("srpd")
 	if c.Log, err = logger(cmd.ErrOrStderr(), o.logLevel, o.logFormat); err != nil {
 		return err
 	}

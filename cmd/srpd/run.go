@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"minisrp/cmd/bytesize"
+	"minisrp/cmd/cli"
+	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/config"
 	"minisrp/cmd/srpd/daemon"
 	"minisrp/cmd/srpd/embedded"
@@ -45,7 +47,7 @@ func runCommand() *cobra.Command {
 stops reading from clients, finishes what is under way, flushes, logs out and ends. Another signal, a second or more
 later, ends it at once.
 
-Options replace what the configuration file says (README.md describes it; srpd validate checks it).
+Options replace what the configuration file says; srpd validate checks it.
 
 Disks keep their names (disk0, disk1, …) over restarts; each is also served under its identity.
 `,
@@ -53,7 +55,7 @@ Disks keep their names (disk0, disk1, …) over restarts; each is also served un
   srpd run --embedded --store ram --luns 2 --state-dir /tmp/try --tcp 10809
   srpd run --config /etc/minisrp/srpd.toml
   srpd run --embedded --target id_ext=…,ioc_guid=…,dest=192.0.2.2:5555,ch_count=2`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
@@ -82,7 +84,8 @@ Disks keep their names (disk0, disk1, …) over restarts; each is also served un
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	_ = f.MarkHidden("embedded-fault") // never fails: the flag is there
-	return cmd
+	return cli.Exits(cmd, exitcode.NotFound, exitcode.Rejected, exitcode.InUse, exitcode.Unreachable, exitcode.Unusable, exitcode.State,
+		exitcode.Denied, exitcode.Unclean, exitcode.Cut)
 }
 
 // run runs the daemon until a signal.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"minisrp/cmd/cli"
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/config"
 )
@@ -14,12 +15,10 @@ func validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "check the configuration, and start nothing",
-		Long: fmt.Sprintf(`validate reads the configuration as run does, and tells all that is wrong with it: file, line, option, and what would be
-right. It touches nothing of what the configuration names. The exit code is %d when it is right, %d when it is not, %d when
-the file is not there, and %d when it may not be read.
-`, exitcode.OK, exitcode.Usage, exitcode.NotFound, exitcode.Denied),
+		Long: `validate reads the configuration as run does, and tells all that is wrong with it: file, line, option, and what would be
+right. It touches nothing of what the configuration names.`,
 		Example: "  srpd validate\n  srpd validate --config ./srpd.toml",
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := config.Load(cmd.Context(), file)
 			if err != nil {
@@ -43,5 +42,5 @@ the file is not there, and %d when it may not be read.
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "configuration `file` (default: "+config.DefaultFile+" if it is there)")
-	return cmd
+	return cli.Exits(cmd, exitcode.NotFound, exitcode.Denied)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"minisrp/cmd/cli"
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srptgt/setup"
 	"minisrp/cmd/srptgt/trial"
@@ -35,25 +36,27 @@ func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "check a target's units, groups and faults, and log in to it",
-		Long: `check looks at what a target would be made of, makes it in its own process, logs in to it as each --as, and reads the first
-and the last block of every unit that is seen. It writes nothing: files are write protected meanwhile, and an empty unit
-stands in for a file that is not there yet and for memory.
+		Long: `check looks at what a target would be made of, makes it in its own process, logs in to it as each --as, and reads the
+first and the last block of every unit that is seen. It writes nothing: files are write protected meanwhile, and an
+empty unit stands in for a file that is not there yet and for memory.
 
   --unit   NAME=file:PATH[,size=SIZE][,block=BYTES][,serial=TEXT]; ram or null in place of file:PATH, with a size
-  --lun    N=NAME shows a unit to everybody who is in no group, GROUP/N=NAME to a group (default: all units to everybody)
+  --lun    N=NAME shows a unit to all who are in no group, GROUP/N=NAME to a group (default: all units to everybody)
   --group  NAME=WHO,… with WHO a port identifier, a GUID, an IP address or prefix, or *
-  --fault  what the target does wrong on purpose, as in delay=50ms,op=read,every=10: see below
+  --fault  what the target does wrong on purpose, as in delay=50ms,op=read,every=10
   --as     ID@ADDRESS of an initiator, of which either may be left out
 
-Faults of requests: late=TIME delay=TIME ghost=TIME lose duplicate status=STATUS sense=KEY/ASC residual=BYTES
-Faults of channels: cred-req=N withhold=N aer=ASC[@LUN] logout=REASON disconnect
-Faults of logins:   reject=REASON cm-reject=N stale redirect credits=N iu-limit=N max-iu=N, and delay=TIME,op=login
-Conditions:         op=WHAT lun=N from=WHO p=X skip=N every=N times=N stubborn leak; seed=N stands alone
+What --fault can say:
+
+  Faults of requests: late=TIME delay=TIME ghost=TIME lose duplicate status=STATUS sense=KEY/ASC residual=BYTES
+  Faults of channels: cred-req=N withhold=N aer=ASC[@LUN] logout=REASON disconnect
+  Faults of logins:   reject=REASON cm-reject=N stale redirect credits=N iu-limit=N max-iu=N, and delay=TIME,op=login
+  Conditions:         op=WHAT lun=N from=WHO p=X skip=N every=N times=N stubborn leak; seed=N stands alone
 `,
 		Example: `  srptgt check --unit d0=file:/srv/d0.img --unit d1=ram,size=64M
   srptgt check --unit d0=file:/srv/d0.img,size=8G --group lab=192.0.2.0/24 --lun lab/0=d0 --closed --as @192.0.2.7 --as @198.51.100.1
   srptgt check --unit d0=null,size=1G --fault 'delay=50ms,op=read' --fault reject=0x00010003,from=198.51.100.2 --as @198.51.100.1 --as @198.51.100.2`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
@@ -67,13 +70,13 @@ Conditions:         op=WHAT lun=N from=WHO p=X skip=N every=N times=N stubborn l
 	f.BoolVar(&c.LikeLinux, "like-linux", false, "give the reject reasons that Linux's target gives")
 	f.IntVar(&c.Credits, "credits", 0, fmt.Sprintf("request limit of a channel, 1 to %d (default %d)", target.MaxCredits, target.DefaultCredits))
 	f.IntVar(&c.MaxIU, "max-iu", 0, fmt.Sprintf("longest information unit that is taken, bytes, %d or more (default %d)", target.MinIU, target.DefaultMaxIU))
-	f.IntVar(&c.ChannelsPerInitiator, "channels-per-initiator", 0, fmt.Sprintf("(default %d)", target.DefaultChannelsPerNexus))
+	f.IntVar(&c.ChannelsPerInitiator, "channels-per-initiator", 0, fmt.Sprintf("channels that an initiator may have (default %d)", target.DefaultChannelsPerNexus))
 	f.StringArrayVar(&c.Faults, "fault", nil, "`fault` of the target; may be repeated")
 	f.StringArrayVar(&o.asOf, "as", nil, "`initiator` that logs in; may be repeated (default: one)")
 	f.IntVar(&o.channels, "channels", 1, "channels that each initiator asks for, 1 to 16")
 	f.DurationVar(&o.patience, "login-timeout", 10*time.Second, "how long a login may take")
-	f.BoolVar(&o.json, "json", false, "print the report as JSON")
-	return cmd
+	f.BoolVar(&o.json, "json", false, "print the report as JSON, with a format number")
+	return cli.Exits(cmd, exitcode.NotFound, exitcode.Rejected, exitcode.InUse, exitcode.Unreachable, exitcode.Unusable, exitcode.Denied)
 }
 
 // maxChannels bounds the channels of an initiator of a trial, each with a processor.

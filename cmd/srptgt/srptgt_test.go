@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,14 +11,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"minisrp/cmd/cli/clitest"
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srptgt/trial"
 	"minisrp/scsi/lun"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // srptgt runs a command.
 func srptgt(args ...string) (out, errs string, code exitcode.Code) {
@@ -56,7 +54,7 @@ func golden(t *testing.T, name, got string) {
 		got = regexp.MustCompile(r.from).ReplaceAllString(got, r.to)
 	}
 	path := filepath.Join("testdata", name)
-	if *update {
+	if *clitest.Update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

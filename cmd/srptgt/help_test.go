@@ -1,0 +1,15 @@
+package main
+
+import (
+	"io"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"minisrp/cmd/cli/clitest"
+)
+
+// Help and manual pages say what the program does.
+func TestDocumentation(t *testing.T) {
+	clitest.Program(t, func() *cobra.Command { return command(io.Discard, io.Discard) })
+}
