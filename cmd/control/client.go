@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,6 +58,19 @@ func (c *Client) Counters(ctx context.Context) (*Counters, error) {
 	return get[Counters](ctx, c, "counters")
 }
 
+// Latencies returns how long requests have taken.
+func (c *Client) Latencies(ctx context.Context) (*Latencies, error) {
+	return get[Latencies](ctx, c, "latencies")
+}
+
+// Clients lists the clients of the NBD server.
+func (c *Client) Clients(ctx context.Context) (*Clients, error) {
+	return get[Clients](ctx, c, "clients")
+}
+
+// Hosted lists the targets in the daemon's process.
+func (c *Client) Hosted(ctx context.Context) (*Hosted, error) { return get[Hosted](ctx, c, "hosted") }
+
 // get asks for one thing.
 func get[T any](ctx context.Context, c *Client, what string) (*T, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://srpd/v1/"+what, nil)
@@ -75,6 +89,11 @@ func get[T any](ctx context.Context, c *Client, what string) (*T, error) {
 	if rsp.StatusCode != http.StatusOK {
 		return nil, c.refused(rsp.StatusCode, what, b)
 	}
+	return read[T](c, b)
+}
+
+// read reads an answer of this version.
+func read[T any](c *Client, b []byte) (*T, error) {
 	var head struct {
 		Version int `json:"version"`
 	}
@@ -93,6 +112,8 @@ func get[T any](ctx context.Context, c *Client, what string) (*T, error) {
 func (c *Client) unreachable(err error) error {
 	const start = "start one with: srpd run --embedded; or name its control socket with --socket"
 	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("control socket %s: no answer in the time there was: %w", c.path, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return exitcode.With(exitcode.NoDaemon, fmt.Errorf("no daemon: there is no control socket %s", c.path), start)
 	case errors.Is(err, unix.ECONNREFUSED):
@@ -105,9 +126,12 @@ func (c *Client) unreachable(err error) error {
 
 // refused makes an error of an answer that is one.
 func (c *Client) refused(status int, what string, b []byte) error {
-	e := Error{Error: http.StatusText(status)}
+	var e Error
 	_ = json.Unmarshal(b, &e) // what is not an Error says no more than the status
-	err := fmt.Errorf("control socket %s: %s: %s", c.path, what, e.Error)
+	if e.Code != "" {
+		return e.err()
+	}
+	err := fmt.Errorf("control socket %s: %s: %s", c.path, what, cmp.Or(e.Error, http.StatusText(status)))
 	switch status {
 	case http.StatusForbidden:
 		return exitcode.With(exitcode.Denied, err, "ask as the daemon's user, or as root")

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -33,25 +35,35 @@ var update = flag.Bool("update", false, "write the golden files anew")
 var quiet = slog.New(slog.DiscardHandler)
 
 // serve serves a source and returns the socket.
-func serve(t *testing.T, s control.Source) string {
+func serve(t *testing.T, s control.Source) string { return serveAll(t, s, controltest.FullAdmin()) }
+
+func serveAll(t *testing.T, s control.Source, a control.Admin) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "c")
+	path, _ := serveUntil(t, s, a)
+	return path
+}
+
+// serveUntil serves until the test or stop ends it.
+func serveUntil(t *testing.T, s control.Source, a control.Admin) (path string, stop func()) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "c")
 	l, err := socket.ListenUnix(path, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := control.NewServer(s, quiet)
+	srv := control.NewServer(s, a, quiet)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
-	t.Cleanup(func() {
-		if err := srv.Shutdown(t.Context()); err != nil && t.Context().Err() == nil {
+	stop = sync.OnceFunc(func() {
+		if err := srv.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	return path
+	t.Cleanup(stop)
+	return path, stop
 }
 
 // What goes in on one side comes out on the other, and its JSON does not change by accident: scripts read it.
@@ -62,25 +74,37 @@ func TestFormat(t *testing.T) {
 		want any
 		get  func() (any, error)
 	}{
-		"daemon":   {&src.D, func() (any, error) { return c.Daemon(t.Context()) }},
-		"targets":  {&src.T, func() (any, error) { return c.Targets(t.Context()) }},
-		"units":    {&src.U, func() (any, error) { return c.Units(t.Context()) }},
-		"counters": {&src.C, func() (any, error) { return c.Counters(t.Context()) }},
+		"daemon":    {&src.D, func() (any, error) { return c.Daemon(t.Context()) }},
+		"targets":   {&src.T, func() (any, error) { return c.Targets(t.Context()) }},
+		"units":     {&src.U, func() (any, error) { return c.Units(t.Context()) }},
+		"counters":  {&src.C, func() (any, error) { return c.Counters(t.Context()) }},
+		"latencies": {&src.L, func() (any, error) { return c.Latencies(t.Context()) }},
+		"clients":   {&src.N, func() (any, error) { return c.Clients(t.Context()) }},
+		"hosted":    {&src.H, func() (any, error) { return c.Hosted(t.Context()) }},
 	} {
 		got, err := call.get()
 		if err != nil || !reflect.DeepEqual(got, call.want) {
 			t.Errorf("%s: %v\n%+v\n%+v", name, err, got, call.want)
 		}
-		b, _ := json.MarshalIndent(call.want, "", "  ")
-		golden := filepath.Join("testdata", name+".json")
-		if *update {
-			if err := os.WriteFile(golden, append(b, '\n'), 0o644); err != nil {
-				t.Fatal(err)
-			}
+		golden(t, name, call.want)
+	}
+}
+
+// golden holds the JSON of v against a file.
+func golden(t *testing.T, name string, v any) {
+	t.Helper()
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata", name+".json")
+	if *update {
+		if err := os.WriteFile(file, append(b, '\n'), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		if old, err := os.ReadFile(golden); err != nil || strings.TrimSpace(string(old)) != string(b) {
-			t.Errorf("%s is not what %s says (%v); a field that changes its meaning or goes needs a new Version", name, golden, err)
-		}
+	}
+	if old, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(old)) != string(b) {
+		t.Errorf("%s is not what %s says (%v); a field that changes its meaning or goes needs a new Version", name, file, err)
 	}
 }
 
@@ -123,24 +147,33 @@ func TestStrangeAnswers(t *testing.T) {
 		{403, `{"version":1,"error":"no"}`, exitcode.Denied, "no"},
 		{500, ``, exitcode.Failure, "Internal Server Error"},
 	} {
-		path := filepath.Join(t.TempDir(), "c")
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(c.status)
-			_, _ = io.WriteString(w, c.body)
-		})}
-		done := make(chan error)
-		go func() { done <- srv.Serve(l) }()
-		_, err = control.NewClient(path).Units(t.Context())
+		_, err := control.NewClient(strange(t, "application/json", c.status, c.body)).Units(t.Context())
 		if exitcode.Of(err) != c.code || err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%d %s: %v", c.status, c.body, err)
 		}
+	}
+}
+
+// strange serves one answer to everything, and returns the socket.
+func strange(t *testing.T, kind string, status int, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "c")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	})}
+	done := make(chan error)
+	go func() { done <- srv.Serve(l) }()
+	t.Cleanup(func() {
 		_ = srv.Close()
 		<-done
-	}
+	})
+	return path
 }
 
 // What a server answers to what is not in the format.

@@ -24,7 +24,7 @@ func ExampleClient() {
 		fmt.Println(err)
 		return
 	}
-	s := control.NewServer(controltest.Full(), quiet)
+	s := control.NewServer(controltest.Full(), controltest.FullAdmin(), quiet)
 	done := make(chan error)
 	go func() { done <- s.Serve(l) }()
 

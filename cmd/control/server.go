@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/socket"
 )
 
@@ -19,6 +20,23 @@ type Source interface {
 	Targets(ctx context.Context) (*Targets, error)
 	Units(ctx context.Context) (*Units, error)
 	Counters(ctx context.Context) (*Counters, error)
+	Latencies(ctx context.Context) (*Latencies, error)
+	Clients(ctx context.Context) (*Clients, error)
+	Hosted(ctx context.Context) (*Hosted, error)
+}
+
+// Admin does what a server is asked to. Its errors have exit codes; requests have been checked for what they can be by
+// themselves. ctx ends when the peer has gone or the server shuts down.
+type Admin interface {
+	Add(ctx context.Context, q *AddTarget, p Progress) (*Change, error)
+	Remove(ctx context.Context, q *RemoveTarget, p Progress) (*Change, error)
+	Rescan(ctx context.Context, q *Rescan, p Progress) (*Change, error)
+	Logout(ctx context.Context, q *Logout, p Progress) (*Change, error)
+	Reconnect(ctx context.Context, q *Reconnect, p Progress) (*Change, error)
+	SCSI(ctx context.Context, q *SCSI, p Progress) (*SCSIAnswer, error)
+	Task(ctx context.Context, q *Task, p Progress) (*TaskAnswer, error)
+	SetFaults(ctx context.Context, q *SetFaults, p Progress) (*Hosted, error)
+	AcceptLoss(ctx context.Context, q *AcceptLoss, p Progress) (*Loss, error)
 }
 
 const (
@@ -26,8 +44,9 @@ const (
 	answerTime = 10 * time.Second
 	// idleTime is how long a connection may be silent.
 	idleTime = 30 * time.Second
-	// maxHeader bounds a request's header, in bytes; requests have no body.
+	// maxHeader and maxBody bound a request's header and body, in bytes: a body has MaxData in hexadecimal digits.
 	maxHeader = 16 << 10
+	maxBody   = 256 << 10
 )
 
 // Server answers requests.
@@ -38,21 +57,37 @@ type Server struct {
 	mux  *http.ServeMux
 	uid  int
 	log  *slog.Logger
+
+	changing context.Context // ends with Shutdown
+	end      context.CancelCauseFunc
 }
 
 // peerKey is the context key of a connection's peer.
 type peerKey struct{}
 
 // NewServer makes a server.
-func NewServer(s Source, log *slog.Logger) *Server {
+func NewServer(s Source, a Admin, log *slog.Logger) *Server {
 	srv := &Server{uid: os.Getuid(), log: log}
+	srv.changing, srv.end = context.WithCancelCause(context.Background())
 	mux := http.NewServeMux()
 	handle(mux, "/v1/daemon", s.Daemon)
 	handle(mux, "/v1/targets", s.Targets)
 	handle(mux, "/v1/units", s.Units)
 	handle(mux, "/v1/counters", s.Counters)
+	handle(mux, "/v1/latencies", s.Latencies)
+	handle(mux, "/v1/clients", s.Clients)
+	handle(mux, "/v1/hosted", s.Hosted)
+	change(srv, mux, "/v1/add", a.Add)
+	change(srv, mux, "/v1/remove", a.Remove)
+	change(srv, mux, "/v1/rescan", a.Rescan)
+	change(srv, mux, "/v1/logout", a.Logout)
+	change(srv, mux, "/v1/reconnect", a.Reconnect)
+	change(srv, mux, "/v1/scsi", a.SCSI)
+	change(srv, mux, "/v1/task", a.Task)
+	change(srv, mux, "/v1/faults", a.SetFaults)
+	change(srv, mux, "/v1/accept-loss", a.AcceptLoss)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, http.StatusNotFound, &Error{Version, "there is nothing at " + r.Method + " " + r.URL.Path})
+		refuse(w, exitcode.Errorf(exitcode.NotFound, "there is nothing at %s %s", r.Method, r.URL.Path))
 	})
 	srv.mux = mux
 	srv.http = http.Server{
@@ -85,8 +120,9 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// Shutdown ends the server when what is being answered has been, or ctx ends.
+// Shutdown ends the server when what is being answered has been, or ctx ends. Changes that are under way are given up.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.end(errStopping)
 	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.http.Close())
 	}
@@ -99,7 +135,7 @@ func (s *Server) allowed(next http.Handler) http.Handler {
 		p, ok := r.Context().Value(peerKey{}).(socket.Peer)
 		if !ok || p.UID != s.uid && p.UID != 0 {
 			s.log.Warn("control request refused", "pid", p.PID, "uid", p.UID)
-			answer(w, http.StatusForbidden, &Error{Version, "only the daemon's own user and root are answered"})
+			refuse(w, exitcode.With(exitcode.Denied, errors.New("only the daemon's own user and root are answered"), "ask as the daemon's user, or as root"))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -113,11 +149,17 @@ func handle[T any](mux *http.ServeMux, path string, fn func(context.Context) (*T
 		defer cancel()
 		v, err := fn(ctx)
 		if err != nil {
-			answer(w, http.StatusInternalServerError, &Error{Version, err.Error()})
+			refuse(w, err)
 			return
 		}
 		answer(w, http.StatusOK, v)
 	})
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, err error) {
+	a, status := answerOf(err)
+	answer(w, status, a)
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

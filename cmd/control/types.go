@@ -42,7 +42,8 @@ type Target struct {
 	TargetID  string `json:"target_id"`    // 128 bits, hexadecimal
 	Initiator string `json:"initiator_id"` // likewise
 	String    string `json:"login_string"` // as ib_srp's add_target takes it
-	State     string `json:"state"`        // connecting, up, suspended, closed
+	Origin    string `json:"origin"`       // who wants it: configuration, embedded (of itself), control (by AddTarget)
+	State     string `json:"state"`        // connecting, up, suspended, logged-out (by Logout), closed
 	Lost      bool   `json:"lost"`         // away for longer than it is waited for
 	Logins    uint64 `json:"logins"`       // that have succeeded
 	LastError string `json:"last_error,omitempty"`
@@ -66,8 +67,17 @@ type Session struct {
 	Protect       string `json:"protect"`         // how memory is kept from the target, in words
 }
 
-// Channel is what a channel has done.
+// Channel is a channel, and what it has done.
 type Channel struct {
+	Index       int     `json:"index"`
+	Processor   string  `json:"processor"`
+	State       string  `json:"state"`    // up, down
+	QPN         uint32  `json:"qpn"`      // queue pair number
+	PeerQPN     uint32  `json:"peer_qpn"` // the target's
+	Depth       int     `json:"depth"`    // commands at a time at most
+	Outstanding int     `json:"outstanding"`
+	Credits     Credits `json:"credits"`
+
 	Commands      uint64 `json:"commands"`
 	Responses     uint64 `json:"responses"`
 	Busy          uint64 `json:"busy"` // refused for want of credits or room
@@ -85,6 +95,13 @@ type Channel struct {
 	Copied        uint64 `json:"bytes_copied"`
 	Polls         uint64 `json:"polls"`
 	IdlePolls     uint64 `json:"idle_polls"`
+}
+
+// Credits is how many requests a target takes at a time on a channel (SRP r16a 5.3, the request limit).
+type Credits struct {
+	Limit int64 `json:"limit"`      // as the target has set it by now
+	InUse int64 `json:"in_use"`     // by requests that are at the target
+	Least int64 `json:"least_seen"` // the fewest that were left since the login; 1 is kept for task management
 }
 
 // Units are the logical units that were found.
@@ -124,9 +141,11 @@ type Disk struct {
 
 // Path is a way to a unit.
 type Path struct {
-	Target string `json:"target"`
-	LUN    string `json:"lun"`
-	State  string `json:"state"` // of the target
+	Target    string `json:"target"`
+	TargetID  string `json:"target_id"`    // of the target port: 128 bits, hexadecimal
+	Initiator string `json:"initiator_id"` // of the initiator port, likewise
+	LUN       string `json:"lun"`
+	State     string `json:"state"` // of the target
 }
 
 // Counters is what has been counted since the daemon was started.
@@ -162,6 +181,8 @@ type DiskStats struct {
 	Flush       OpStats           `json:"flush"`
 	Unmap       OpStats           `json:"unmap"`
 	WriteZeroes OpStats           `json:"write_zeroes"`
+	Status      OpStats           `json:"status"` // asking which blocks are kept
+	Prefetch    OpStats           `json:"prefetch"`
 	Waits       uint64            `json:"waits"`    // requests that found no slot free
 	Commands    uint64            `json:"commands"` // sent to the unit
 	Completed   uint64            `json:"completed"`
@@ -195,10 +216,4 @@ type HCA struct {
 	Port     int               `json:"port"`
 	Counters map[string]uint64 `json:"counters,omitempty"`
 	Error    string            `json:"error,omitempty"` // why there are none
-}
-
-// Error is the answer to a request that failed.
-type Error struct {
-	Version int    `json:"version"`
-	Error   string `json:"error"`
 }

@@ -25,6 +25,7 @@ const (
 	Denied                  // not allowed by the system, or by the daemon
 	Unclean                 // ended, but a flush or logout failed: what was written last may be lost
 	Cut                     // ended at once by a second signal
+	Exists                  // what was to be made is there already
 	last
 )
 
@@ -43,6 +44,7 @@ var meanings = [last]string{
 	Denied:      "the system or the daemon does not allow it",
 	Unclean:     "the program has ended, but a flush or logout failed: what was written last may be lost",
 	Cut:         "ended at once by a second signal, without finishing what was under way",
+	Exists:      "what was to be made is there already",
 }
 
 func (c Code) String() string {

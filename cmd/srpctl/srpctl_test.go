@@ -28,7 +28,7 @@ func serve(t *testing.T, s control.Source) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := control.NewServer(s, slog.New(slog.DiscardHandler))
+	srv := control.NewServer(s, controltest.FullAdmin(), slog.New(slog.DiscardHandler))
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	t.Cleanup(func() {

@@ -14,6 +14,9 @@ type Source struct {
 	T   control.Targets
 	U   control.Units
 	C   control.Counters
+	L   control.Latencies
+	N   control.Clients
+	H   control.Hosted
 	Err error
 }
 
@@ -28,6 +31,15 @@ func (s *Source) Units(context.Context) (*control.Units, error) { return &s.U, s
 
 // Counters implements control.Source.
 func (s *Source) Counters(context.Context) (*control.Counters, error) { return &s.C, s.Err }
+
+// Latencies implements control.Source.
+func (s *Source) Latencies(context.Context) (*control.Latencies, error) { return &s.L, s.Err }
+
+// Clients implements control.Source.
+func (s *Source) Clients(context.Context) (*control.Clients, error) { return &s.N, s.Err }
+
+// Hosted implements control.Source.
+func (s *Source) Hosted(context.Context) (*control.Hosted, error) { return &s.H, s.Err }
 
 // Full returns a source with an answer of every kind: two targets, one of them away, and two units, one of which is no
 // disk.
@@ -46,15 +58,19 @@ func Full() *Source {
 				Name: "embedded", Adapter: "soft0", Address: "192.0.2.2:5555",
 				TargetID: "0x00000000000000030000000000000004", Initiator: "0x00000000000000010000000000000002",
 				String: "id_ext=0000000000000003,ioc_guid=0000000000000004,dest=192.0.2.2:5555",
-				State:  "up", Logins: 2,
+				Origin: "embedded", State: "up", Logins: 2,
 				Session: &control.Session{
 					Channels: 1, QueueSize: 64, Credits: 128, MaxITIU: 8276, MaxTIIU: 128, ImmediateData: 8192,
 					Formats: "direct+indirect", MaxSegments: 12, MaxTransfer: 1 << 20, Protect: "io: a memory window for each command",
 				},
-				Channels: []control.Channel{{Commands: 1000, Responses: 999, BytesIn: 1 << 30, BytesOut: 5 << 20, Immediate: 4096}},
+				Channels: []control.Channel{{
+					Processor: "srp0", State: "up", QPN: 17, PeerQPN: 18, Depth: 62, Outstanding: 1,
+					Credits:  control.Credits{Limit: 128, InUse: 1, Least: 66},
+					Commands: 1000, Responses: 999, BytesIn: 1 << 30, BytesOut: 5 << 20, Immediate: 4096,
+				}},
 			},
 			{
-				Name: "far", Adapter: "soft0", Address: "192.0.2.9:5555", State: "connecting", Lost: true,
+				Name: "far", Adapter: "soft0", Address: "192.0.2.9:5555", Origin: "control", State: "connecting", Lost: true,
 				LastError: "no route to the address", Channels: []control.Channel{},
 			},
 		}},
@@ -65,12 +81,12 @@ func Full() *Source {
 					Serial: "0123456789abcdef", Size: 8 << 30, LogicalBlock: 512, PhysicalBlock: 4096, MaxTransfer: 1 << 20,
 					Thin: true, Unmap: true, FUA: true, WriteCache: "write back",
 				},
-				Paths:   []control.Path{{Target: "embedded", LUN: "0", State: "up"}},
+				Paths:   []control.Path{path("0")},
 				Exports: []string{"disk0", "naa.6000000000000001"},
 			},
 			{
 				Identity: "naa.6000000000000002", Vendor: "MINISRP", Product: "odd", Revision: "1",
-				Error: "disk has a capacity of 0", Paths: []control.Path{{Target: "embedded", LUN: "1", State: "up"}},
+				Error: "disk has a capacity of 0", Paths: []control.Path{path("1")},
 				Exports: []string{},
 			},
 		}},
@@ -93,5 +109,43 @@ func Full() *Source {
 			Capture:    &control.Capture{File: "/tmp/srp.pcapng", Messages: 4000, Dropped: 1},
 			HCAs:       []control.HCA{{Name: "soft0", Kind: "software", Port: 1, Error: "not counted"}},
 		},
+		L: control.Latencies{Version: control.Version, Disks: []control.DiskLatency{{
+			Name: "disk0", Identity: "naa.6000000000000001",
+			Read: control.Latency{
+				Count: 3, Mean: 110, P50: 100, P90: 128, P99: 128, P999: 128, Max: 128,
+				Buckets: []control.Bucket{{Most: 100, Count: 2}, {Most: 128, Count: 1}},
+			},
+			Write: control.Latency{Buckets: []control.Bucket{}},
+			Flush: control.Latency{Buckets: []control.Bucket{}},
+			Other: control.Latency{Buckets: []control.Bucket{}},
+		}}},
+		N: control.Clients{Version: control.Version, Clients: []control.NBDClient{
+			{Export: "disk0", Client: "unix:pid=99,uid=1000", UID: 1000, PID: 99, Requests: 33, InFlight: 2},
+			{Export: "disk0", Client: `192.0.2.77,tls="backup"`, UID: -1, Address: "192.0.2.77", TLS: true, Name: "backup"},
+		}},
+		H: control.Hosted{Version: control.Version, Targets: []control.HostedTarget{Hosted()}},
+	}
+}
+
+func path(lun string) control.Path {
+	return control.Path{
+		Target: "embedded", TargetID: "0x00000000000000030000000000000004", Initiator: "0x00000000000000010000000000000002",
+		LUN: lun, State: "up",
+	}
+}
+
+// Hosted returns a target in the process, with an initiator and a fault.
+func Hosted() control.HostedTarget {
+	return control.HostedTarget{
+		Name: "embedded", TargetID: "0x00000000000000030000000000000004",
+		String: "id_ext=0000000000000003,ioc_guid=0000000000000004,dest=192.0.2.2:5555",
+		Faults: []control.Fault{{Rule: "delay=50ms,op=read", Hits: 7}},
+		Sessions: []control.HostedSession{{
+			Initiator: "0x00000000000000010000000000000002", LUNs: []int{0, 1},
+			Channels: []control.HostedChannel{{
+				ID: 1, Peer: "192.0.2.1:0", Age: 12.5, Credits: 128, Outstanding: 1, MaxIU: 8276, ImmediateData: true,
+				Commands: 1000, Tasks: 1, Responses: 1000, BytesIn: 1 << 30, BytesOut: 5 << 20, Faults: 7,
+			}},
+		}},
 	}
 }

@@ -213,7 +213,7 @@ func (d *Daemon) serve(ctl net.Listener) {
 	for _, l := range d.listeners {
 		d.startServing("NBD on "+l.Addr().String(), func() error { return d.nbd.Serve(l) })
 	}
-	c := control.NewServer(&status{d}, d.log)
+	c := control.NewServer(&status{d}, &admin{d}, d.log)
 	m := metrics.Handler(&status{d}, d.log)
 	c.Handle("/metrics", m)
 	if d.scrapes != nil {

@@ -220,3 +220,18 @@ func (d *Daemon) hcas(ctx context.Context) []control.HCA {
 	}
 	return all
 }
+
+// Latencies implements control.Source.
+func (s *status) Latencies(context.Context) (*control.Latencies, error) {
+	return &control.Latencies{Version: control.Version, Disks: []control.DiskLatency{}}, nil
+}
+
+// Clients implements control.Source.
+func (s *status) Clients(context.Context) (*control.Clients, error) {
+	return &control.Clients{Version: control.Version, Clients: []control.NBDClient{}}, nil
+}
+
+// Hosted implements control.Source.
+func (s *status) Hosted(context.Context) (*control.Hosted, error) {
+	return &control.Hosted{Version: control.Version, Targets: []control.HostedTarget{}}, nil
+}
