@@ -77,7 +77,7 @@ Disks keep their names (disk0, disk1, …) over restarts; each is also served un
 	f.StringVar(&c.Capture, "capture", "", "write what crosses the software fabric to a pcapng `file`, as RoCEv2, for Wireshark")
 	f.BoolVar(&c.ReadOnly, "read-only", false, "let no client write")
 	o.nbd.add(f, &c.NBD)
-	f.StringVar(&o.store, "store", string(embedded.File), "embedded target: keep the disk in a sparse file of the state directory (file), in memory (ram) or nowhere (null)")
+	f.StringVar(&o.store, "store", string(embedded.File), "embedded target: keep the disk in a sparse file of the state directory (file), in a database there that grows and shrinks (badger), in memory (ram) or nowhere (null)")
 	f.Var(&o.size, "size", "embedded target: `size` of each disk, with K, M, G or T for powers of 1024 (default: as it is, 8G when new, 256M for ram)")
 	f.IntVar(&o.luns, "luns", 1, fmt.Sprintf("embedded target: number of disks, 1 to %d", daemon.MaxUnits))
 	f.StringArrayVar(&c.Faults, "embedded-fault", nil, "embedded target: go wrong on purpose")

@@ -3,6 +3,8 @@ package lun_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"minisrp/scsi"
 	"minisrp/scsi/lun"
+	"minisrp/scsi/lun/thin"
 	"minisrp/scsi/luntest"
 )
 
@@ -24,6 +27,27 @@ var places = []struct {
 	{"file", true, func(dir string) (lun.Store, error) {
 		return lun.OpenFile(filepath.Join(dir, "disk"), lun.FileOptions{Size: testSize})
 	}},
+	{"badger", true, func(dir string) (lun.Store, error) {
+		db, err := thin.Open(filepath.Join(dir, "thin"), thin.Options{Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			return nil, err
+		}
+		s, err := db.Open("disk", thin.Unit{Size: testSize})
+		if err != nil {
+			return nil, errors.Join(err, db.Close(context.Background()))
+		}
+		return &owner{s, db}, nil
+	}},
+}
+
+// owner is a thin store that is the only one of its database.
+type owner struct {
+	*thin.Store
+	db *thin.DB
+}
+
+func (o *owner) Close(ctx context.Context) error {
+	return errors.Join(o.Store.Close(ctx), o.db.Close(ctx))
 }
 
 // effectUnit is a unit on a store of its own, with an initiator whose unit attentions are cleared.

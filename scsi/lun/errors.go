@@ -34,8 +34,8 @@ var (
 	ErrLUN = errors.New("no such LUN to be had")
 )
 
-// check holds a store to what the Info fields promise. Errors: ErrGeometry.
-func (i Info) check() error {
+// Check holds a store to what the Info fields promise. Errors: ErrGeometry.
+func (i Info) Check() error {
 	switch {
 	case i.BlockSize < MinBlockSize || i.BlockSize > MaxBlockSize || bits.OnesCount32(i.BlockSize) != 1:
 		return fmt.Errorf("%s store with blocks of %d bytes, want a power of two from %d to %d: %w",

@@ -25,7 +25,7 @@ type File struct {
 	sys  fileSystem
 
 	holes holeSupport
-	group flushGroup
+	group FlushGroup
 }
 
 // FileOptions says what OpenFile is to open or make.
@@ -92,7 +92,7 @@ func (s *File) open(opt FileOptions) error {
 		Kind: "file", Size: size, BlockSize: opt.BlockSize,
 		Granularity: max(opt.BlockSize, fileGranularity), Volatile: true,
 	}
-	if err := s.info.check(); err != nil {
+	if err := s.info.Check(); err != nil {
 		return err
 	}
 	if opt.Size > 0 && size != opt.Size {
@@ -142,7 +142,7 @@ func (s *File) Write(ctx context.Context, p [][]byte, off uint64, fua bool) erro
 }
 
 func (s *File) Flush(ctx context.Context) error {
-	return s.group.flush(func() error { return retry(func() error { return s.sys.fdatasync(s.fd) }) })
+	return s.group.Flush(func() error { return retry(func() error { return s.sys.fdatasync(s.fd) }) })
 }
 
 // Close flushes and lets go of the lock.

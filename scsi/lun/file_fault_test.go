@@ -125,12 +125,12 @@ func TestFlushFailureSticks(t *testing.T) {
 
 // Flushes that come while one runs wait for another, which they share: the one that runs may have begun too early.
 func TestFlushesShare(t *testing.T) {
-	var g flushGroup
+	var g FlushGroup
 	var wg sync.WaitGroup
 	began, goOn := make(chan struct{}), make(chan struct{})
 	var syncs atomic.Int32
 	wg.Go(func() {
-		_ = g.flush(func() error {
+		_ = g.Flush(func() error {
 			syncs.Add(1)
 			close(began)
 			<-goOn
@@ -140,7 +140,7 @@ func TestFlushesShare(t *testing.T) {
 	<-began
 	const late = 5
 	for range late {
-		wg.Go(func() { _ = g.flush(func() error { syncs.Add(1); return nil }) })
+		wg.Go(func() { _ = g.Flush(func() error { syncs.Add(1); return nil }) })
 	}
 	close(goOn)
 	wg.Wait()

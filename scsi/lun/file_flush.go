@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// flushGroup makes the flushes of a file one at a time: those that wait while one runs share the next. It is also
+// FlushGroup makes the flushes of a store one at a time: those that wait while one runs share the next. It is also
 // what makes a failure stick. The kernel reports a failed write-back once for each open file, to whichever call
 // comes first, and forgets it; were two to run at once, the second would report success for what the first lost.
-type flushGroup struct {
+type FlushGroup struct {
 	begun atomic.Uint64 // syncs begun; a stale read only makes a caller wait for one sync more
 
 	mu   sync.Mutex // held over a sync; guards what follows
@@ -17,8 +17,10 @@ type flushGroup struct {
 	lost error      // why one failed; nil as long as none has
 }
 
-// flush returns when a sync that began after the call has ended. Errors: ErrLost, now and ever after.
-func (g *flushGroup) flush(sync func() error) error {
+// Flush returns when a sync that began after the call has ended. Errors: ErrLost, now and ever after.
+//
+//level:passive
+func (g *FlushGroup) Flush(sync func() error) error {
 	want := g.begun.Load() + 1
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -168,5 +168,6 @@ func (u *Unit) workSpace(ctx context.Context, t *Task) scsi.Sense {
 }
 
 // SpaceLow tells initiators by the unit attention THIN PROVISIONING SOFT THRESHOLD REACHED that the store is about to
-// run out of space. Whoever watches the store calls it, once each time that comes about, on any goroutine.
+// run out of space. A Warner calls it; for other stores whoever watches them does, once each time that comes about, on any
+// goroutine.
 func (u *Unit) SpaceLow() { u.happened(eventSpace) }

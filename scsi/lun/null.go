@@ -24,7 +24,7 @@ var (
 //level:passive
 func NewNull(size uint64, blockSize uint32) (*Null, error) {
 	info := Info{Kind: "null", Size: size, BlockSize: blockSize, Granularity: blockSize}
-	if err := info.check(); err != nil {
+	if err := info.Check(); err != nil {
 		return nil, err
 	}
 	a, err := arena.New(2 * MaxTransfer)

@@ -20,7 +20,7 @@ var _ Mapped = (*RAM)(nil)
 //level:passive
 func NewRAM(size uint64, blockSize uint32) (*RAM, error) {
 	info := Info{Kind: "ram", Size: size, BlockSize: blockSize, Granularity: max(blockSize, arena.PageSize)}
-	if err := info.check(); err != nil {
+	if err := info.Check(); err != nil {
 		return nil, err
 	}
 	if size > 1<<40 {

@@ -58,6 +58,14 @@ type Space struct {
 	Available uint64 // what others may take too
 }
 
+// Warner is a Store that watches the space that is left for it.
+type Warner interface {
+	Store
+
+	// Warn has low called, on any goroutine, each time that space begins to run out. It computes, and NewUnit calls it.
+	Warn(low func())
+}
+
 // find returns what s or a store below it is beyond Store, if any of them is a T.
 func find[T Store](s Store) (t T, ok bool) {
 	for s != nil {

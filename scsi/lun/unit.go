@@ -88,7 +88,7 @@ type Stats struct {
 //level:passive
 func NewUnit(p *dispatch.Processor, cfg Config) (*Unit, error) {
 	info := cfg.Store.Info()
-	if err := info.check(); err != nil {
+	if err := info.Check(); err != nil {
 		return nil, err
 	}
 	mapped, isMapped := cfg.Store.(Mapped)
@@ -109,6 +109,9 @@ func NewUnit(p *dispatch.Processor, cfg Config) (*Unit, error) {
 		return nil, fmt.Errorf("unit %q: %w", cfg.Serial, err)
 	}
 	u.facts.Store(newFacts(&u.cfg, info))
+	if w, ok := find[Warner](u.store); ok {
+		w.Warn(u.SpaceLow)
+	}
 	u.worker = dispatch.NewWorker(cfg.Workers)
 	return u, nil
 }
@@ -204,7 +207,7 @@ func (u *Unit) Stats(f *dispatch.Frame) Stats { return u.stats }
 // CHANGED. Errors: ErrGeometry, and the unit keeps the size it had.
 func (u *Unit) CapacityChanged() error {
 	info := u.store.Info()
-	if err := info.check(); err != nil {
+	if err := info.Check(); err != nil {
 		return err
 	}
 	u.facts.Store(newFacts(&u.cfg, info))

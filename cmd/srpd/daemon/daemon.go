@@ -19,6 +19,7 @@ import (
 	"minisrp/cmd/srpd/socket"
 	"minisrp/cmd/srpd/state"
 	"minisrp/miniport"
+	"minisrp/scsi/lun/thin"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
 	"minisrp/verbs/soft"
@@ -41,6 +42,7 @@ type Daemon struct {
 	fabric     *soft.Fabric
 	device     *verbs.Device // the initiator's
 	embedded   []*embedded.Target
+	thin       func() (*thin.DB, error) // opens the database of thin units once
 	port       *miniport.Port
 	adapter    *miniport.Adapter
 	srp        *miniport.SRP
@@ -76,6 +78,7 @@ func Start(ctx context.Context, cfg Config) (*Daemon, error) {
 		return nil, err
 	}
 	d := &Daemon{cfg: cfg, log: cfg.Log, started: time.Now(), failed: make(chan error, 4), rescan: make(chan struct{}, 1)}
+	d.thin = sync.OnceValues(d.openThin)
 	if err := d.start(ctx); err != nil {
 		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()

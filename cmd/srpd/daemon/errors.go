@@ -12,6 +12,7 @@ import (
 	"minisrp/miniport"
 	"minisrp/scsi/disk"
 	"minisrp/scsi/lun"
+	"minisrp/scsi/lun/thin"
 	"minisrp/srp"
 	"minisrp/verbs"
 )
@@ -23,13 +24,13 @@ var meanings = []struct {
 	advice string
 }{
 	{hold.ErrInUse, exitcode.InUse, "end that process, or choose others with --state-dir, --socket, --control and --tcp"},
-	{lun.ErrInUse, exitcode.InUse, "end the process that has the file, or choose another directory with --state-dir"},
+	{lun.ErrInUse, exitcode.InUse, "end the process that has the store, or choose another directory with --state-dir"},
 
 	{srp.ErrInvalidConfig, exitcode.Usage, ""},
 	{miniport.ErrDuplicate, exitcode.Usage, "give each --target once, or initiator_ext= another value for a second path"},
 	{embedded.ErrFault, exitcode.Usage, ""},
 	{embedded.ErrMemory, exitcode.Usage, "ask for less with --size and --luns, or take --store file"},
-	{lun.ErrGeometry, exitcode.Usage, "give --size the size that the file has, leave it out, or choose another directory with --state-dir"},
+	{lun.ErrGeometry, exitcode.Usage, "give --size the size that the disk has, leave it out, or choose another directory with --state-dir"},
 	{lun.ErrNotFile, exitcode.Usage, "move what is there away, or choose another directory with --state-dir"},
 	{socket.ErrPath, exitcode.Usage, "choose a shorter one with --socket, --control or --state-dir"},
 	{fs.ErrExist, exitcode.Usage, "choose another path with --socket or --control"},
@@ -57,6 +58,9 @@ func explain(err error) error {
 		return nil
 	}
 	if e := (*state.DatabaseError)(nil); errors.As(err, &e) {
+		return exitcode.With(exitcode.State, err, e.Advice())
+	}
+	if e := (*thin.Error)(nil); errors.As(err, &e) && !errors.Is(err, lun.ErrInUse) {
 		return exitcode.With(exitcode.State, err, e.Advice())
 	}
 	if e := (*srp.OptionError)(nil); errors.As(err, &e) {

@@ -3,8 +3,10 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"minisrp/cmd/srpd/embedded"
+	"minisrp/scsi/lun/thin"
 	"minisrp/srp/target"
 	"minisrp/verbs"
 )
@@ -17,6 +19,18 @@ func (c *Config) faulty() int {
 	return len(c.Embedded[0].Units)
 }
 
+// thinName is the name of a target's unit in the database of thin units.
+func thinName(target string, n int) string { return fmt.Sprintf("%s-%d", target, n) }
+
+// openThin opens the database of thin units.
+func (d *Daemon) openThin() (*thin.DB, error) {
+	db, err := thin.Open(filepath.Join(d.cfg.StateDir, "thin"), thin.Options{Log: d.log})
+	if err == nil {
+		d.onStop("thin store", db.Close)
+	}
+	return db, err
+}
+
 // startEmbedded starts the targets in the process.
 func (d *Daemon) startEmbedded(ctx context.Context, faults embedded.Faults) error {
 	for i := range d.cfg.Embedded {
@@ -27,7 +41,7 @@ func (d *Daemon) startEmbedded(ctx context.Context, faults embedded.Faults) erro
 		}
 		cfg := embedded.Config{
 			Fabric: d.fabric, Processor: d.processors[i%len(d.processors)], Addr: embeddedAt(i), Name: fmt.Sprintf("target%d", i),
-			IDExt: uint64(who.Ext), GUID: verbs.GUID(who.GUID), Log: d.log,
+			IDExt: uint64(who.Ext), GUID: verbs.GUID(who.GUID), Log: d.log, Thin: d.thin,
 			Buffers: min(target.DefaultBuffers, max(leastBuffers, hostedBuffers/len(d.cfg.Embedded))),
 		}
 		if i == 0 {
@@ -42,7 +56,7 @@ func (d *Daemon) startEmbedded(ctx context.Context, faults embedded.Faults) erro
 					return err
 				}
 			}
-			cfg.Units = append(cfg.Units, embedded.Unit{Serial: serial, Store: u.Store, Size: u.Size, Path: u.Path, ReadOnly: u.ReadOnly})
+			cfg.Units = append(cfg.Units, embedded.Unit{Serial: serial, Store: u.Store, Size: u.Size, Path: u.Path, Name: thinName(e.Name, n), ReadOnly: u.ReadOnly})
 		}
 		t, err := embedded.Start(ctx, cfg)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"minisrp/scsi/lun"
+	"minisrp/scsi/lun/thin"
 )
 
 // Kind is a kind of store.
@@ -17,18 +18,20 @@ type Kind string
 
 // The kinds.
 const (
-	File Kind = "file"
-	RAM  Kind = "ram"
-	Null Kind = "null"
+	File   Kind = "file"
+	Badger Kind = "badger"
+	RAM    Kind = "ram"
+	Null   Kind = "null"
 )
 
 // Kinds lists them, the default first.
-var Kinds = []Kind{File, RAM, Null}
+var Kinds = []Kind{File, Badger, RAM, Null}
 
 // blockSize is the logical block of all units, in bytes: what every client takes.
 const blockSize = 512
 
-// DefaultSize is the size of a new unit of a kind, in bytes. A file is sparse; memory is not.
+// DefaultSize is the size of a new unit of a kind, in bytes. Files are sparse, and so are units in a database; memory is
+// not.
 func DefaultSize(k Kind) uint64 {
 	if k == RAM {
 		return 256 << 20
@@ -39,7 +42,7 @@ func DefaultSize(k Kind) uint64 {
 // StoreError says which unit's store cannot be had, and why.
 type StoreError struct {
 	LUN  int
-	Path string // of a file store
+	Path string // of a file store; "" for others
 	Err  error
 }
 
@@ -57,7 +60,7 @@ func (e *StoreError) Unwrap() error { return e.Err }
 var ErrMemory = errors.New("not enough memory")
 
 // openStore opens the store of unit n. A size of 0 takes a file as it is, and the default for what is new.
-func openStore(cfg *Unit, n int) (lun.Store, error) {
+func openStore(cfg *Unit, thinDB func() (*thin.DB, error), n int) (lun.Store, error) {
 	var s lun.Store
 	var err error
 	path := ""
@@ -69,6 +72,8 @@ func openStore(cfg *Unit, n int) (lun.Store, error) {
 			size = DefaultSize(File)
 		}
 		s, err = lun.OpenFile(path, lun.FileOptions{Size: size, BlockSize: blockSize})
+	case Badger:
+		s, err = openThin(cfg, thinDB)
 	case RAM:
 		if size == 0 {
 			size = DefaultSize(RAM)
@@ -87,6 +92,25 @@ func openStore(cfg *Unit, n int) (lun.Store, error) {
 	}
 	if err != nil {
 		return nil, &StoreError{LUN: n, Path: path, Err: err}
+	}
+	return s, nil
+}
+
+// openThin opens a unit in the database of all that are thin.
+func openThin(cfg *Unit, thinDB func() (*thin.DB, error)) (lun.Store, error) {
+	if thinDB == nil {
+		return nil, fmt.Errorf("there is no database for it: %w", lun.ErrConfig)
+	}
+	db, err := thinDB()
+	if err != nil {
+		return nil, err
+	}
+	s, err := db.Open(cfg.Name, thin.Unit{Size: cfg.Size, BlockSize: blockSize})
+	if cfg.Size == 0 && errors.Is(err, thin.ErrNoUnit) {
+		s, err = db.Open(cfg.Name, thin.Unit{Size: DefaultSize(Badger), BlockSize: blockSize})
+	}
+	if err != nil {
+		return nil, err
 	}
 	return s, nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"minisrp/scsi/lun"
+	"minisrp/scsi/lun/thin"
 	"minisrp/srp"
 	"minisrp/srp/target"
 	"minisrp/srp/target/fault"
@@ -27,8 +28,9 @@ type Config struct {
 	IDExt     uint64         // id_ext
 	GUID      verbs.GUID     // of the HCA; ioc_guid and, for the IB CM, service_id
 
-	Units   []Unit // by LUN
-	Buffers int    // bytes of memory for data of units in files; 0 means the target's default
+	Units   []Unit                   // by LUN
+	Thin    func() (*thin.DB, error) // the database of units of kind Badger, which its owner opens once, when it is first asked for
+	Buffers int                      // bytes of memory for data of units in files; 0 means the target's default
 
 	Faults Faults
 	Log    *slog.Logger
@@ -40,6 +42,7 @@ type Unit struct {
 	Store    Kind
 	Size     uint64 // bytes; 0: as a file is, or the default of the kind
 	Path     string // of a file store
+	Name     string // in the database of thin units
 	ReadOnly bool   // writes end with WRITE PROTECTED
 }
 
@@ -67,7 +70,7 @@ func (t *Target) start(ctx context.Context) error {
 	cfg := &t.cfg
 	for n := range cfg.Units {
 		unit := &cfg.Units[n]
-		s, err := openStore(unit, n)
+		s, err := openStore(unit, cfg.Thin, n)
 		if err != nil {
 			return err
 		}

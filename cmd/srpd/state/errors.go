@@ -3,11 +3,13 @@ package state
 import (
 	"errors"
 	"fmt"
+
+	"minisrp/scsi/lun/dbdir"
 )
 
 // ErrSpace says that the file system is too full to change the state safely. The caller goes on with what is there,
 // or ends; the user makes room.
-var ErrSpace = errors.New("not enough free space")
+var ErrSpace = dbdir.ErrSpace
 
 // ErrSchema says that the database is a newer program's. The user starts that one, or takes another directory.
 var ErrSchema = errors.New("database of a newer program")

@@ -14,6 +14,7 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 
 	"minisrp/cmd/srpd/hold"
+	"minisrp/scsi/lun/dbdir"
 )
 
 // Options are what Open can be told. The zero value has the defaults.
@@ -48,7 +49,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		s.log = slog.Default()
 	}
 	if s.free == nil {
-		s.free = freeSpace
+		s.free = dbdir.Free
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", dir, err)
@@ -67,7 +68,9 @@ func Open(dir string, opt Options) (*Store, error) {
 }
 
 func (s *Store) database() string { return filepath.Join(s.dir, "db") }
-func (s *Store) reserve() string  { return filepath.Join(s.dir, "reserve") }
+func (s *Store) reserve() dbdir.Reserve {
+	return dbdir.Reserve(filepath.Join(s.dir, "reserve"))
+}
 
 // open opens the database under the lock.
 func (s *Store) open() error {
@@ -75,14 +78,14 @@ func (s *Store) open() error {
 		return err
 	}
 	// What was set aside is for this, should the file system be full; what is left of it is set aside again.
-	if err := s.spendReserve(); err != nil {
+	if err := s.reserve().Spend(); err != nil {
 		return err
 	}
 	sealed, err := s.checkSeal()
 	if err != nil {
 		return err
 	}
-	if err := removeUnborn(s.database()); err != nil {
+	if err := dbdir.RemoveUnborn(s.database()); err != nil {
 		return err
 	}
 	before, err := s.imprints(false)
@@ -94,7 +97,7 @@ func (s *Store) open() error {
 		return err
 	}
 	s.db = db
-	err = s.allocateFiles()
+	err = dbdir.AllocateFiles(s.database())
 	if err == nil {
 		err = s.checkSchema(sealed)
 	}
@@ -110,15 +113,10 @@ func (s *Store) open() error {
 	return nil
 }
 
-// openDB opens badger with as little memory as it takes. What it panics with over damaged files becomes an error.
-func openDB(path string, log *slog.Logger) (db *badger.DB, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("damaged: %v", r)
-		}
-	}()
-	return badger.Open(badger.DefaultOptions(path).
-		WithLogger(badgerLog{log}).WithMetricsEnabled(false).WithSyncWrites(true).
+// openDB opens badger with as little memory as it takes.
+func openDB(path string, log *slog.Logger) (*badger.DB, error) {
+	return dbdir.Open(badger.DefaultOptions(path).
+		WithLogger(dbdir.Log{To: log}).WithMetricsEnabled(false).WithSyncWrites(true).
 		WithMemTableSize(memTable).WithNumMemtables(2).WithValueThreshold(4 << 10).WithValueLogFileSize(valueLog).
 		WithBaseTableSize(memTable).WithCompression(options.None).WithBlockCacheSize(0).WithIndexCacheSize(0).
 		WithNumCompactors(2).WithVerifyValueChecksum(true).
@@ -163,7 +161,7 @@ func (s *Store) Close() error {
 			s.log.Warn("reserve of the state database", keyPath, s.reserve(), keyError, err)
 		}
 	}
-	note(s.spendReserve())
+	note(s.reserve().Spend())
 	err := s.db.Close()
 	s.db = nil
 	if err == nil {

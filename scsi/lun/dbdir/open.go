@@ -1,15 +1,28 @@
-package state
+package dbdir
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/dgraph-io/badger/v4"
 )
 
-// removeUnborn removes files of badger's that have no size: it makes a log by creating the file and giving it its
+// Open opens a database. What badger panics with over damaged files becomes an error, if it does so on this goroutine.
+func Open(opt badger.Options) (db *badger.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("damaged: %v", r)
+		}
+	}()
+	return badger.Open(opt)
+}
+
+// RemoveUnborn removes files of badger's that have no size: it makes a log by creating the file and giving it its
 // size afterwards, and does not open one that a kill has caught in between. Nothing can be in them.
-func removeUnborn(dir string) error {
+func RemoveUnborn(dir string) error {
 	for _, pattern := range []string{"*.mem", "*.vlog"} {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {

@@ -1,0 +1,101 @@
+package thin
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"minisrp/scsi/lun/dbdir"
+)
+
+// lookEvery is how often the files are looked at while something is written.
+const lookEvery = 20 * time.Millisecond
+
+// startBackground starts the goroutine that keeps the space in order. It ends after stop.
+func (d *DB) startBackground() {
+	go func() {
+		defer close(d.ended)
+		for {
+			select {
+			case <-d.stop:
+				return
+			case <-d.room.tight:
+			}
+			d.settle()
+		}
+	}()
+}
+
+// settle sees to it that badger has the space for what it does by itself, until that is done.
+func (d *DB) settle() {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		free, err := d.room.free(d.dir)
+		busy := d.busy()
+		switch {
+		case err != nil:
+		case busy && free < reserveBytes/2 && d.room.held.Load() > 0:
+			d.log.Warn("the file system is full: compactions take what was set aside for them", keyPath, d.dir, keyFree, free>>20)
+			err = d.room.spend()
+		case !busy:
+			err = d.room.refill(writeNeeds)
+		}
+		if err != nil {
+			d.log.Warn("reserve of the thin store", keyPath, d.dir, keyError, err)
+		}
+		if !busy {
+			d.tidy(free)
+			return
+		}
+		select {
+		case <-d.stop:
+			return
+		case <-look.C:
+		}
+	}
+}
+
+// busy reports whether badger is writing tables, or is about to.
+func (d *DB) busy() bool {
+	if logs, _ := d.logs(); len(logs) > 1 {
+		return true
+	}
+	for _, l := range d.badger.Levels() {
+		if l.Score >= 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// logs returns the numbers of badger's logs, but not that of one that is only prepared.
+func (d *DB) logs() (all []int, err error) {
+	names, err := filepath.Glob(filepath.Join(d.files(), "*.mem"))
+	for _, name := range names {
+		var n int
+		if _, err := fmt.Sscanf(filepath.Base(name), "%d.mem", &n); err != nil {
+			continue
+		}
+		if st, err := os.Stat(name); err == nil && st.Size() > 0 {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all, err
+}
+
+// written counts bytes, and gives badger's next log its blocks before badger makes it.
+func (d *DB) written(n uint64) error {
+	if d.sinceLook.Add(int64(n)) < memTable/4 {
+		return nil
+	}
+	d.sinceLook.Store(0)
+	logs, err := d.logs()
+	if err != nil || len(logs) == 0 {
+		return err
+	}
+	return dbdir.Prepare(filepath.Join(d.files(), fmt.Sprintf("%05d.mem", logs[len(logs)-1]+1)), 2*memTable)
+}

@@ -1,0 +1,63 @@
+package thin
+
+const (
+	// extentBytes is what is kept under one key: the page of the file systems that write to disks. A smaller write reads
+	// the rest first.
+	extentBytes = 4096
+
+	// chunkExtents is how many extents share a bitmap, a lock and, when they are unmapped, a transaction. A bitmap is
+	// written when a write takes space that was free: 512 bytes a 16 MiB of disk.
+	chunkExtents = 4096
+	chunkBytes   = chunkExtents * extentBytes
+
+	// batchBytes is what one transaction writes: badger takes 15 % of memTable.
+	batchBytes = 512 << 10
+
+	// memTable is the size of badger's table in memory, and of the log of that: there are up to three, whose files have
+	// twice that. Whatever is written goes through them, so a larger one compacts less and takes more memory.
+	memTable = 4 << 20
+
+	// tableBytes is the size of badger's tables on the disk. Each is a mapping and a file descriptor of the process:
+	// 512 GiB are the 65530 mappings that Linux gives one, if nobody asks for more.
+	tableBytes = 8 << 20
+
+	// blockBytes is what badger checks the sum of at a time, when it reads: four extents.
+	blockBytes = 4 * extentBytes
+
+	// valueLog is the size of badger's value log, in which nothing is kept: values are in the tables, where a loss of
+	// power leaves an older version if it takes a newer one. The least that badger takes.
+	valueLog = 1 << 20
+
+	// reserveBytes is set aside for what badger does by itself, and for opening and closing, when others have filled the
+	// file system: a compaction of level 0 and one further down write about as much.
+	reserveBytes = 64 << 20
+
+	// writeNeeds is the free space, beside the reserve, without which nothing is written; freeNeeds is that for giving
+	// space back, which takes a little too. The difference is what lets a full disk be emptied.
+	writeNeeds = 64 << 20
+	freeNeeds  = 8 << 20
+
+	// warnNeeds is the free space below which initiators are warned.
+	warnNeeds = 4 * writeNeeds
+
+	// tidyBytes is what must have been given back since the last time before compactions are made for its sake. They
+	// are made for databases up to tidyMost: what they cost is in proportion to the database, and holds writes up.
+	tidyBytes = 16 << 20
+	tidyMost  = 4 << 30
+
+	// verifyMost is the size up to which every byte of a database is checked when it is opened: a second a GiB. Of a
+	// larger one only the tables' indexes are; blocks are checked when they are read.
+	verifyMost = 4 << 30
+
+	// maxName bounds the name of a unit, in bytes.
+	maxName = 64
+
+	// maxSize bounds a unit, in bytes: what its bitmaps would take of memory if it were full is 1/32768 of it.
+	maxSize = 64 << 40
+
+	// version is the number of the layout of keys and values that this package reads and writes.
+	version = 1
+
+	// magic tells badger that a database is this package's.
+	magic = 0x5401
+)

@@ -1,0 +1,11 @@
+package thin
+
+// Keys of log records.
+const (
+	keyPath   = "path"
+	keyError  = "error"
+	keyUnit   = "unit"
+	keyOffset = "offset"
+	keyFree   = "free_mib"
+	keyNeeded = "needed_mib"
+)

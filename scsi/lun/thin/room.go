@@ -1,0 +1,122 @@
+package thin
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"minisrp/scsi/lun/dbdir"
+)
+
+// room looks at the space that is left on the file system, so that badger never meets its end.
+//
+// Ownership: its DB's; called by the DB's background goroutine and from any store.
+type room struct {
+	// Fixed after construction.
+	dir     string
+	log     *slog.Logger
+	free    func(string) (uint64, error)
+	reserve dbdir.Reserve
+
+	held  atomic.Uint64 // bytes of the reserve; a stale read is as good as one a little earlier
+	full  atomic.Bool   // writes are refused
+	low   atomic.Bool   // initiators have been warned
+	tight chan struct{} // capacity 1: wakes the DB's background goroutine
+
+	mu   sync.Mutex // guards lows
+	lows map[*Store]func()
+}
+
+// check refuses to go on when less than need bytes are free, and warns when they become few. Errors: dbdir.ErrSpace.
+func (r *room) check(need uint64) error {
+	free, err := r.free(r.dir)
+	if err != nil {
+		return err
+	}
+	if low := free < warnNeeds; low != r.low.Load() && r.low.CompareAndSwap(!low, low) && low {
+		r.log.Warn("space for thin disks runs short", keyPath, r.dir, keyFree, free>>20)
+		r.tell()
+	}
+	if full := free < writeNeeds; full != r.full.Load() && r.full.CompareAndSwap(!full, full) {
+		if full {
+			r.log.Error("the file system is full: writes to thin disks are refused until there is room", keyPath, r.dir,
+				keyFree, free>>20, keyNeeded, writeNeeds>>20)
+		} else {
+			r.log.Info("there is room for thin disks again", keyPath, r.dir, keyFree, free>>20)
+			r.wake()
+		}
+	}
+	if r.full.Load() {
+		r.wake()
+	}
+	if free < need {
+		return fmt.Errorf("%w: %d MiB free in %s, want %d", dbdir.ErrSpace, free>>20, r.dir, need>>20)
+	}
+	return nil
+}
+
+func (r *room) wake() {
+	select {
+	case r.tight <- struct{}{}:
+	default:
+	}
+}
+
+// available returns what can be written before writes are refused.
+func (r *room) available() (uint64, error) {
+	free, err := r.free(r.dir)
+	return free - min(free, writeNeeds), err
+}
+
+// warn notes whom to tell.
+func (r *room) warn(s *Store, low func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lows[s] = low
+}
+
+func (r *room) forget(s *Store) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.lows, s)
+}
+
+func (r *room) tell() {
+	r.mu.Lock()
+	all := make([]func(), 0, len(r.lows))
+	for _, low := range r.lows {
+		all = append(all, low)
+	}
+	r.mu.Unlock()
+	for _, low := range all {
+		low()
+	}
+}
+
+// spend gives the reserve back, to what badger is going to write.
+func (r *room) spend() error {
+	r.held.Store(0)
+	return r.reserve.Spend()
+}
+
+// refill sets aside again what there is room for beside what writes need, or all that there is.
+func (r *room) refill(beside uint64) error {
+	free, err := r.free(r.dir)
+	if err != nil {
+		return err
+	}
+	n := min(free-min(free, beside), reserveBytes)
+	if n <= r.held.Load() {
+		return nil
+	}
+	if err := r.reserve.Make(int64(n)); err != nil {
+		if errors.Is(err, dbdir.ErrSpace) {
+			return nil
+		}
+		return err
+	}
+	r.held.Store(n)
+	return nil
+}

@@ -1,0 +1,275 @@
+package thin
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"minisrp/scsi/lun"
+)
+
+// Store is a unit's store in a DB.
+//
+// Ownership: made by DB.Open, ended by Close. The methods of lun.Store may be called from any goroutine.
+type Store struct {
+	// Fixed after construction.
+	db     *DB
+	name   string
+	number uint32
+	info   lun.Info
+
+	live   atomic.Int64 // extents that are there; a stale read is as good as one a little earlier
+	closed atomic.Bool
+
+	mu     sync.RWMutex // guards chunks; is held over no other lock
+	chunks map[uint64]*chunk
+}
+
+var (
+	_ lun.Sparse  = (*Store)(nil)
+	_ lun.Keeper  = (*Store)(nil)
+	_ lun.Metered = (*Store)(nil)
+	_ lun.Warner  = (*Store)(nil)
+)
+
+// Name returns the unit's name in the database.
+func (s *Store) Name() string { return s.name }
+
+func (s *Store) Info() lun.Info { return s.info }
+
+// load reads which extents are there.
+func (s *Store) load() error {
+	prefix := append(unitPrefix(s.number), bitmapKeys)
+	return s.db.badger.View(func(tx *badger.Txn) error {
+		it := tx.NewIterator(badger.IteratorOptions{Prefix: prefix, PrefetchValues: true, PrefetchSize: 16})
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			key := it.Item().Key()
+			at, ok := numberOf(key)
+			c := &chunk{number: at}
+			err := it.Item().Value(func(b []byte) error {
+				if !ok || !c.set.decode(b) || at > (s.info.Size-1)/chunkBytes {
+					return damaged("bitmap of %d bytes under key %x", len(b), key)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			s.chunks[at] = c
+			s.live.Add(int64(c.set.count()))
+		}
+		return nil
+	})
+}
+
+// chunkAt returns a chunk; one that nothing was written to is made or nil.
+func (s *Store) chunkAt(at uint64, need bool) *chunk {
+	s.mu.RLock()
+	c := s.chunks[at]
+	s.mu.RUnlock()
+	if c != nil || !need {
+		return c
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c = s.chunks[at]; c == nil {
+		c = &chunk{number: at}
+		s.chunks[at] = c
+	}
+	return c
+}
+
+// parts calls fn for the parts of a range that lie in one piece of a size each.
+func parts(off, n, size uint64, fn func(off, n uint64) error) error {
+	for n > 0 {
+		step := min(n, size-off%size)
+		if err := fn(off, step); err != nil {
+			return err
+		}
+		off, n = off+step, n-step
+	}
+	return nil
+}
+
+func (s *Store) Read(ctx context.Context, p [][]byte, off uint64) error {
+	var n uint64
+	for _, b := range p {
+		n += uint64(len(b))
+	}
+	to := cursor{slices.Clone(p)}
+	return parts(off, n, chunkBytes, func(off, n uint64) error { return s.readChunk(&to, off, n) })
+}
+
+func (s *Store) readChunk(to *cursor, off, n uint64) error {
+	c := s.chunkAt(off/chunkBytes, false)
+	if c == nil {
+		to.clear(int(n))
+		return nil
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	tx := s.db.badger.NewTransaction(false)
+	defer tx.Discard()
+	return parts(off, n, extentBytes, func(off, n uint64) error {
+		extent := off / extentBytes
+		if !c.set.has(int(extent % chunkExtents)) {
+			to.clear(int(n))
+			return nil
+		}
+		return s.extent(tx, extent, func(b []byte) {
+			if b == nil {
+				to.clear(int(n))
+			} else {
+				to.scatter(b[off%extentBytes:][:n])
+			}
+		})
+	})
+}
+
+// extent reads an extent that is there; nil stands for zeros.
+func (s *Store) extent(tx *badger.Txn, extent uint64, fn func(b []byte)) error {
+	item, err := tx.Get(appendKey(make([]byte, 0, numberedKey), s.number, dataKeys, extent))
+	if err == nil {
+		err = item.Value(func(b []byte) error {
+			switch len(b) {
+			case extentBytes:
+				fn(b)
+			case 1:
+				fn(nil)
+			default:
+				return damaged("extent of %d bytes", len(b))
+			}
+			return nil
+		})
+	} else if errors.Is(err, badger.ErrKeyNotFound) {
+		err = damaged("its extent is gone")
+	}
+	if err != nil {
+		s.db.log.Error("an extent cannot be read", keyPath, s.db.dir, keyUnit, s.name, keyOffset, extent*extentBytes, keyError, err)
+	}
+	return err
+}
+
+// Write leaves the bytes to the page cache, or, with fua, waits until they are on the medium.
+func (s *Store) Write(ctx context.Context, p [][]byte, off uint64, fua bool) error {
+	var n uint64
+	for _, b := range p {
+		n += uint64(len(b))
+	}
+	from := cursor{slices.Clone(p)}
+	err := parts(off, n, batchBytes, func(off, n uint64) error { return s.writeBatch(&from, off, n) })
+	if err != nil || !fua {
+		return err
+	}
+	return s.Flush(ctx)
+}
+
+// writeBatch writes bytes of one chunk, all or none.
+func (s *Store) writeBatch(from *cursor, off, n uint64) error {
+	first, last := off/extentBytes, (off+n-1)/extentBytes
+	head := off % extentBytes
+	buf := s.db.buffers.Get().(*[batchBytes]byte)
+	defer s.db.buffers.Put(buf)
+	data := buf[:(last-first+1)*extentBytes]
+	from.gather(data[head:][:n])
+
+	c := s.chunkAt(off/chunkBytes, true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// What the first and the last extent have beside what is written.
+	if err := s.rest(c, first, data[:extentBytes], head, min(head+n, extentBytes)); err != nil {
+		return err
+	}
+	if end := (off + n) % extentBytes; first != last && end != 0 {
+		if err := s.rest(c, last, data[len(data)-extentBytes:], 0, end); err != nil {
+			return err
+		}
+	}
+	after := c.set
+	for e := first; e <= last; e++ {
+		after.add(int(e % chunkExtents))
+	}
+	return s.change(c, &after, writeNeeds, uint64(len(data)), func(tx *badger.Txn) error {
+		for e := first; e <= last; e++ {
+			if err := s.setExtent(tx, e, data[(e-first)*extentBytes:][:extentBytes]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// rest fills in what an extent has before from and behind to.
+func (s *Store) rest(c *chunk, extent uint64, data []byte, from, to uint64) error {
+	if from == 0 && to == extentBytes {
+		return nil
+	}
+	clear(data[:from])
+	clear(data[to:])
+	if !c.set.has(int(extent % chunkExtents)) {
+		return nil
+	}
+	tx := s.db.badger.NewTransaction(false)
+	defer tx.Discard()
+	return s.extent(tx, extent, func(b []byte) {
+		if b != nil {
+			copy(data[:from], b)
+			copy(data[to:], b[to:])
+		}
+	})
+}
+
+var zeros [extentBytes]byte // read only
+
+// setExtent puts an extent into a transaction.
+func (s *Store) setExtent(tx *badger.Txn, extent uint64, data []byte) error {
+	if string(data) == string(zeros[:]) {
+		data = zeros[:1]
+	}
+	return tx.Set(appendKey(make([]byte, 0, numberedKey), s.number, dataKeys, extent), data)
+}
+
+// change makes a change of about size bytes to a chunk whose lock is held, after which it has the extents given. It
+// wants need bytes of free space.
+func (s *Store) change(c *chunk, after *bitmap, need, size uint64, fn func(tx *badger.Txn) error) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	if err := s.db.room.check(need); err != nil {
+		return err
+	}
+	if err := s.db.written(size); err != nil {
+		return err
+	}
+	tx := s.db.badger.NewTransaction(true)
+	defer tx.Discard()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if err := s.setBitmap(tx, c, after); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	s.live.Add(int64(after.count() - c.set.count()))
+	c.set = *after
+	return nil
+}
+
+// setBitmap puts a chunk's bitmap into a transaction that changes it.
+func (s *Store) setBitmap(tx *badger.Txn, c *chunk, after *bitmap) error {
+	key := appendKey(make([]byte, 0, numberedKey), s.number, bitmapKeys, c.number)
+	switch *after {
+	case c.set:
+		return nil
+	case bitmap{}:
+		return tx.Delete(key)
+	}
+	return tx.Set(key, after.encode())
+}
