@@ -22,6 +22,8 @@ needs=(
   "mkfs.ext4      e2fsprogs"
   "e2fsck         e2fsprogs"
   "strace         strace"
+  "openssl        openssl"
+  "gnutls-cli     gnutls-bin"
   "systemd-analyze  systemd"
   "python3:nbd    python3-libnbd"
   "file:/usr/include/stdlib.h             libc6-dev"
