@@ -15,8 +15,9 @@ type nbdOptions struct {
 
 // add declares the flags.
 func (o *nbdOptions) add(f *pflag.FlagSet, n *daemon.NBD) {
-	f.StringVar(&n.TLS, "tls", "", "NBD over TLS: off, on (if the client wants it) or require (over TCP; default with --tls-certificates)")
+	f.StringVar(&n.TLS, "tls", "", "NBD over TLS: off, on (if the client wants it) or require (over TCP; default with --tls-certificates and --tls-psk)")
 	f.StringVar(&n.Certificates, "tls-certificates", "", "`directory` with server-cert.pem and server-key.pem, and ca-cert.pem and ca-crl.pem where clients are verified")
+	f.StringVar(&n.Keys, "tls-psk", "", "`file` of pre-shared keys as psktool writes it, a line IDENTITY:KEY a client, in the place of certificates")
 	f.BoolVar(&n.VerifyPeer, "tls-verify-peer", false, "let only those TLS clients in that have a certificate of the authority")
 	f.StringArrayVar(&n.Allow, "allow", nil, "`rule` of who may use the disks: uid=N, unix, net=ADDRESS/BITS, tls, tls=NAME, or several with commas; may be repeated")
 	f.IntVar(&n.MaxConns, "max-connections", nbd.DefaultMaxConns, "NBD connections at a time")
@@ -32,6 +33,7 @@ func replaceNBD(n, given *daemon.NBD, changed func(string) bool) {
 	for option, put := range map[string]func(){
 		"tls":                    func() { n.TLS = given.TLS },
 		"tls-certificates":       func() { n.Certificates = given.Certificates },
+		"tls-psk":                func() { n.Keys = given.Keys },
 		"tls-verify-peer":        func() { n.VerifyPeer = given.VerifyPeer },
 		"allow":                  func() { n.Allow = given.Allow },
 		"max-connections":        func() { n.MaxConns = given.MaxConns },

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,18 @@ func TestTLS(t *testing.T) {
 	qemuIO(t, p.uri("disk0"), "read 0 1M")
 	if out, code := output(t, exec.Command("nbdinfo", strings.Replace(uri, "nbds:", "nbd:", 1))); code == exitcode.OK {
 		t.Errorf("let in without TLS\n%s", out)
+	}
+
+	// With keys in the place of certificates.
+	keys := filepath.Join(t.TempDir(), "keys.psk")
+	if err := os.WriteFile(keys, []byte("backup:000102030405060708090a0b0c0d0e0f\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := start(t, filepath.Join(t.TempDir(), "state"), embeddedArgs("--tcp", "0", "--tls-psk", keys, "--allow", "tls=backup")...)
+	_, rest, _ = strings.Cut(k.out.String(), "  nbds://")
+	uri, _, _ = strings.Cut("nbds://backup@"+rest, "\n")
+	if x := nbdinfo(t, uri+"?tls-psk-file="+keys); len(x) != 2 {
+		t.Errorf("nbdinfo sees %+v", x)
 	}
 
 	// Without TLS on the unix socket, and a rule that lets nobody there in.

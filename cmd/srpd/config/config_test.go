@@ -49,6 +49,8 @@ func TestWrong(t *testing.T) {
 		{"[nbd]\ntls = \"yes\"", 2, "nbd.tls", "[off on require]"},
 		{"[nbd]\ntls = \"on\"", 2, "nbd.tls", "server-cert.pem"},
 		{"[nbd]\ntls-certificates = \"tls\"", 2, "nbd.tls-certificates", "begins with /"},
+		{"[nbd]\ntls-psk = \"keys.psk\"", 2, "nbd.tls-psk", "begins with /"},
+		{"[nbd]\ntls-certificates = \"/tls\"\ntls-psk = \"/keys.psk\"", 3, "nbd.tls-psk", "want one of them"},
 		{"[nbd]\ntls-verify-peer = true", 2, "nbd.tls-verify-peer", "there is no TLS"},
 		{"[nbd]\nallow = \"unix\"", 2, "nbd.allow", "a list"},
 		{"[nbd]\nallow = [\"unix\", \"net=here\"]", 2, "nbd.allow[1]", "ADDRESS/BITS"},

@@ -25,6 +25,7 @@ func (r *reader) options() []field {
 			{"only-listed", r.flag(&c.OnlyListed)},
 			{"tls", word(r, &c.NBD.TLS, "off", "on", "require")},
 			{"tls-certificates", r.text(&c.NBD.Certificates, absolute)},
+			{"tls-psk", r.text(&c.NBD.Keys, absolute)},
 			{"tls-verify-peer", r.flag(&c.NBD.VerifyPeer)},
 			{"allow", r.texts(&c.NBD.Allow, accessRule)},
 			{"max-connections", r.number(&c.NBD.MaxConns, 1, daemon.MaxConnections)},
@@ -131,8 +132,10 @@ func (r *reader) finish() (*Settings, error) {
 		r.bad("control.socket", "it is %q, which nbd.socket is too: want two paths", c.Control)
 	}
 	switch n := &c.NBD; {
-	case n.TLS != "" && n.TLS != "off" && n.Certificates == "":
-		r.bad("nbd.tls", "it is %q, and there is no nbd.tls-certificates: want a directory with server-cert.pem and server-key.pem", n.TLS)
+	case n.TLS != "" && n.TLS != "off" && n.Certificates == "" && n.Keys == "":
+		r.bad("nbd.tls", "it is %q, and there is neither nbd.tls-certificates nor nbd.tls-psk: want a directory with server-cert.pem and server-key.pem, or a file of keys", n.TLS)
+	case n.Certificates != "" && n.Keys != "":
+		r.bad("nbd.tls-psk", "it is %q, and there is nbd.tls-certificates: want one of them", n.Keys)
 	case n.VerifyPeer && (n.TLS == "off" || n.Certificates == ""):
 		r.bad("nbd.tls-verify-peer", "it is true, and there is no TLS: want nbd.tls-certificates")
 	}

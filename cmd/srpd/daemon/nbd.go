@@ -13,9 +13,10 @@ import (
 
 // NBD says how clients are served. The zero value is for everybody, in plain text, with package nbd's limits.
 type NBD struct {
-	TLS          string // off, on or require; "": off without Certificates, require with
+	TLS          string // off, on or require; "": off without Certificates and Keys, require with
 	Certificates string // directory, as package nbd reads it
 	VerifyPeer   bool   // TLS clients must show a certificate that the authority there has signed
+	Keys         string // file of pre-shared keys, as package nbd reads it; in the place of Certificates
 
 	Allow []string // rules, as nbd.ParseAccess reads them
 
@@ -33,7 +34,7 @@ type NBD struct {
 func (n *NBD) settle() error {
 	if n.TLS == "" {
 		n.TLS = nbd.TLSOff.String()
-		if n.Certificates != "" {
+		if n.Certificates != "" || n.Keys != "" {
 			n.TLS = nbd.TLSRequire.String()
 		}
 	}
@@ -45,11 +46,15 @@ func (n *NBD) settle() error {
 		return usage("--allow: %w", err)
 	}
 	switch {
-	case n.mode != nbd.TLSOff && n.Certificates == "":
-		return &exitcode.Error{Code: exitcode.Usage, Err: fmt.Errorf("--tls is %s, and --tls-certificates is not given", n.TLS),
-			Advice: "give a directory with server-cert.pem and server-key.pem, and ca-cert.pem to verify clients"}
+	case n.mode != nbd.TLSOff && n.Certificates == "" && n.Keys == "":
+		return &exitcode.Error{Code: exitcode.Usage, Err: fmt.Errorf("--tls is %s, and neither --tls-certificates nor --tls-psk is given", n.TLS),
+			Advice: "give a directory with server-cert.pem and server-key.pem, and ca-cert.pem to verify clients, or a file of keys"}
+	case n.Certificates != "" && n.Keys != "":
+		return usage("--tls-certificates is %s and --tls-psk is %s, want one of them", n.Certificates, n.Keys)
 	case n.VerifyPeer && n.mode == nbd.TLSOff:
 		return usage("--tls-verify-peer is for TLS, and --tls is off")
+	case n.VerifyPeer && n.Keys != "":
+		return usage("--tls-verify-peer is for certificates, and --tls-psk is given: its keys say who a client is")
 	case n.MaxConns < 0 || n.MaxClientConns < 0:
 		return usage("--max-connections and --max-client-connections are %d and %d, want numbers above 0", n.MaxConns, n.MaxClientConns)
 	case n.IdleTimeout < 0:
@@ -65,8 +70,14 @@ func (d *Daemon) startNBD(context.Context) (err error) {
 		Log: d.log, TLS: n.mode, MaxConns: n.MaxConns, MaxClientConns: n.MaxClientConns,
 		MemoryLimit: int64(n.Memory), ClientMemory: int64(n.ClientMemory), IdleTimeout: n.IdleTimeout,
 	}
-	if n.mode != nbd.TLSOff {
-		if c.Certificates, err = nbd.LoadCertificates(n.Certificates, n.VerifyPeer); err != nil {
+	switch {
+	case n.mode == nbd.TLSOff:
+	case n.Keys != "":
+		if c.Credentials, err = nbd.LoadKeys(n.Keys); err != nil {
+			return exitcode.With(exitcode.Usage, err, "--tls-psk takes a file as psktool writes it, which only its owner and group may read")
+		}
+	default:
+		if c.Credentials, err = nbd.LoadCertificates(n.Certificates, n.VerifyPeer); err != nil {
 			return exitcode.With(exitcode.Usage, err, "see what --tls-certificates is about in the help")
 		}
 	}

@@ -226,16 +226,18 @@ func (s *Server) startTLS(ctx context.Context, c *session, raw syscall.RawConn) 
 		return fmt.Errorf("TLS: %w", ErrMemory)
 	}
 	c.extra = secureMemory
-	cfg, err := s.cfg.Certificates.config()
-	if err != nil {
+	w := newWire(c.nc, raw)
+	conn, name, stale, err := s.cfg.Credentials.handshake(ctx, w)
+	if stale != nil {
 		if n, ok := s.stale.ask(time.Now()); ok {
-			s.cfg.Log.Error("TLS goes on with the certificates that were read before", keyError, err, keyCount, n+1)
+			s.cfg.Log.Error("TLS goes on with what was read before", keyError, stale, keyCount, n+1)
 		}
 	}
-	if c.secure, err = handshake(ctx, c.nc, raw, cfg); err != nil {
+	if err != nil {
 		return &handshakeError{err}
 	}
-	c.client.TLS, c.client.Name = true, c.secure.name()
+	c.secure = &secure{tls: conn, wire: w, nc: c.nc}
+	c.client.TLS, c.client.Name = true, name
 	return nil
 }
 

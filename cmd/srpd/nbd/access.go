@@ -31,7 +31,7 @@ type rule struct {
 //	unix                  anybody over a unix socket
 //	net=192.0.2.0/24      an address or network, over TCP
 //	tls                   over TLS
-//	tls=NAME              over TLS, with a verified certificate of that common name
+//	tls=NAME              over TLS, with a verified certificate of that common name, or a pre-shared key of that identity
 //
 // or several of them joined by commas, which must all hold: net=192.0.2.0/24,tls=backup.
 func ParseAccess(rules []string) (Access, error) {

@@ -15,7 +15,7 @@ type Client struct {
 	UID  int        // likewise; -1: not known
 	Addr netip.Addr // of a TCP peer
 	TLS  bool       // over TLS
-	Name string     // common name of the certificate that was verified; "": none was
+	Name string     // common name of the certificate that was verified, or identity of the pre-shared key; "": none was
 }
 
 // clientOf asks the kernel who is at the other end.

@@ -68,10 +68,10 @@
 //
 // # TLS and access
 //
-// TLS is Go's, 1.2 and later, with certificates; Go has none with pre-shared keys.
-// The socket's two directions stay apart under it (wire.go, secure.go), so that the
+// TLS is Go's, 1.2 and later, with certificates; with pre-shared keys it is that of
+// subpackage psk, 1.3. The socket's two directions stay apart under it (wire.go, secure.go), so that the
 // reader never waits for a client that does not read. An Access hides an export from
-// those it is not for; TLS names, users of unix sockets and networks are what it
+// those it is not for; TLS names, which are a certificate's or a key's, users of unix sockets and networks are what it
 // goes by.
 //
 // # Errors

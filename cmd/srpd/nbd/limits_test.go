@@ -15,7 +15,7 @@ func TestClientLimits(t *testing.T) {
 	d := ram(t, nbdtest.Disk(mib))
 	cred := newCredentials(t)
 	s := serve(t, nbd.Config{
-		ConnMemory: 2 * mib, ClientMemory: 5 * mib, MaxClientConns: 3, TLS: nbd.TLSOn, Certificates: cred.load(t, false),
+		ConnMemory: 2 * mib, ClientMemory: 5 * mib, MaxClientConns: 3, TLS: nbd.TLSOn, Credentials: cred.load(t, false),
 	}, nbd.Export{Name: "x", Backend: d})
 	addr := s.listenTCP(t)
 	a, b := s.dial(t), s.dial(t)

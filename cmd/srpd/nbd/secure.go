@@ -1,20 +1,31 @@
 package nbd
 
 import (
-	"context"
-	"crypto/tls"
 	"net"
-	"syscall"
 	"time"
 	"unsafe"
 )
+
+// tlsConn is a TLS connection after its handshake.
+//
+// Ownership: Read is one goroutine's, Write and CloseWrite another's.
+type tlsConn interface {
+	//level:passive
+	Read(b []byte) (int, error)
+	//level:passive
+	Write(b []byte) (int, error)
+	// CloseWrite tells the other side that nothing more comes.
+	//
+	//level:passive
+	CloseWrite() error
+}
 
 // secure is a TLS connection under NBD's.
 //
 // Ownership: read is the connection's reader's; seal and flush that of whoever
 // holds the write flag; end comes when both have ended.
 type secure struct {
-	tls  *tls.Conn
+	tls  tlsConn
 	wire *wire
 	nc   net.Conn
 
@@ -22,32 +33,11 @@ type secure struct {
 	staged int
 }
 
-// handshake makes a TLS connection of a socket, as the server of it.
-func handshake(ctx context.Context, nc net.Conn, raw syscall.RawConn, cfg *tls.Config) (*secure, error) {
-	w := newWire(nc, raw)
-	s := &secure{tls: tls.Server(w, cfg), wire: w, nc: nc}
-	if err := s.tls.HandshakeContext(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// name returns what the client's certificate names, "" when none was verified.
-func (s *secure) name() string {
-	st := s.tls.ConnectionState()
-	if len(st.VerifiedChains) == 0 {
-		return ""
-	}
-	return st.PeerCertificates[0].Subject.CommonName
-}
-
 // read waits for plain text and returns what there is, up to what the pieces hold.
 func (s *secure) read(pieces [][]byte) (total int, err error) {
 	for _, b := range pieces {
 		for len(b) > 0 {
-			if total > 0 && !s.wire.ready() {
-				return total, nil
-			}
+			s.wire.atOnce = total > 0
 			n, err := s.tls.Read(b)
 			total += n
 			b = b[n:]

@@ -18,8 +18,8 @@ import (
 type Config struct {
 	Log *slog.Logger // default: slog.Default
 
-	TLS          TLSMode
-	Certificates *Certificates // needed unless TLS is TLSOff
+	TLS         TLSMode
+	Credentials Credentials // needed unless TLS is TLSOff
 
 	// A client, in the limits on one, is a user of a unix socket, or an address.
 	ConnMemory     int   // bytes of a connection, DefaultConnMemory
@@ -53,8 +53,8 @@ func (c *Config) setDefaults() error {
 	if c.ConnMemory < least || c.ConnMemory > 1<<30 {
 		return fmt.Errorf("connection memory of %d bytes: want %d to %d", c.ConnMemory, least, 1<<30)
 	}
-	if c.TLS != TLSOff && c.Certificates == nil {
-		return fmt.Errorf("TLS is %v, and there are no certificates", c.TLS)
+	if c.TLS != TLSOff && c.Credentials == nil {
+		return fmt.Errorf("TLS is %v, and there are neither certificates nor keys", c.TLS)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ type Server struct {
 	budget budget
 	quotas quotas
 	full   suppressor // of log records about clients that are too many
-	stale  suppressor // and about certificates that cannot be read
+	stale  suppressor // and about credentials that cannot be read
 
 	mu        sync.Mutex // guards what follows
 	backings  map[Backend]*backing

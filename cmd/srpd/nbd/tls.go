@@ -1,6 +1,7 @@
 package nbd
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -9,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 )
 
 // TLSMode says whether connections are encrypted.
@@ -48,6 +48,16 @@ const (
 	fileServerKey  = "server-key.pem"
 )
 
+// Credentials are how a server and its TLS clients know each other: Certificates or Keys.
+type Credentials interface {
+	// handshake makes a TLS connection of a socket. The name is the client's as far as it
+	// is known for certain. stale says why what is in the files now cannot be used, if what
+	// was read before is.
+	//
+	//level:passive
+	handshake(ctx context.Context, w *wire) (c tlsConn, name string, stale, err error)
+}
+
 // Certificates are what a server shows to TLS clients, and knows them by. They come
 // from a directory with server-cert.pem, server-key.pem, ca-cert.pem where clients
 // are verified, and, if there are revoked certificates, ca-crl.pem. Files that have
@@ -59,9 +69,7 @@ type Certificates struct {
 	dir    string
 	verify bool
 
-	mu      sync.Mutex // guards what follows
-	current *tls.Config
-	read    string // what the files were like when they were read
+	files reloaded[*tls.Config]
 }
 
 // LoadCertificates reads the files in dir. With verify, clients must show a
@@ -70,37 +78,32 @@ type Certificates struct {
 //level:passive
 func LoadCertificates(dir string, verify bool) (*Certificates, error) {
 	c := &Certificates{dir: dir, verify: verify}
-	_, err := c.config()
+	for _, name := range []string{fileCA, fileCRL, fileServerCert, fileServerKey} {
+		c.files.files = append(c.files.files, filepath.Join(dir, name))
+	}
+	c.files.load = func() (*tls.Config, error) {
+		cfg, err := c.load()
+		if err != nil {
+			return nil, fmt.Errorf("TLS certificates in %s: %w", dir, err)
+		}
+		return cfg, nil
+	}
+	_, err := c.files.get()
 	return c, err
 }
 
-// config returns what a handshake that begins now has to go by. With an error, which
-// says why what is in the files now cannot be used, it is what was read before, nil
-// if there is none.
-func (c *Certificates) config() (*tls.Config, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.like()
-	if c.current != nil && now == c.read {
-		return c.current, nil
+// handshake implements Credentials. The name is the common name of a verified
+// certificate, "" when none was.
+func (c *Certificates) handshake(ctx context.Context, w *wire) (tc tlsConn, name string, stale, err error) {
+	cfg, stale := c.files.get()
+	conn := tls.Server(w, cfg)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, "", stale, err
 	}
-	cfg, err := c.load()
-	if err != nil {
-		// Perhaps not all of them have been replaced yet: the next handshake tries again.
-		return c.current, fmt.Errorf("TLS certificates in %s: %w", c.dir, err)
+	if st := conn.ConnectionState(); len(st.VerifiedChains) > 0 {
+		name = st.PeerCertificates[0].Subject.CommonName
 	}
-	c.current, c.read = cfg, now
-	return cfg, nil
-}
-
-// like describes the files, so that it shows when one has been replaced.
-func (c *Certificates) like() (all string) {
-	for _, name := range []string{fileCA, fileCRL, fileServerCert, fileServerKey} {
-		if st, err := os.Stat(filepath.Join(c.dir, name)); err == nil {
-			all += fmt.Sprint(name, st.Size(), st.ModTime().UnixNano())
-		}
-	}
-	return all
+	return conn, name, stale, nil
 }
 
 func (c *Certificates) load() (*tls.Config, error) {

@@ -112,7 +112,7 @@ func TestTLSModes(t *testing.T) {
 	for _, mode := range []nbd.TLSMode{nbd.TLSOff, nbd.TLSOn, nbd.TLSRequire} {
 		t.Run(mode.String(), func(t *testing.T) {
 			d := ram(t, nbdtest.Disk(mib))
-			s := serve(t, nbd.Config{TLS: mode, Certificates: cred.load(t, false)}, nbd.Export{Name: "x", Backend: d})
+			s := serve(t, nbd.Config{TLS: mode, Credentials: cred.load(t, false)}, nbd.Export{Name: "x", Backend: d})
 			at := s.listenTCP(t)
 			k := dialTCP(t, at)
 			k.greet(3)
@@ -170,7 +170,7 @@ func TestTLSData(t *testing.T) {
 	each(t, func(t *testing.T, opts ...nbdtest.Option) {
 		const size = 64 * mib
 		d := ram(t, nbdtest.Disk(size), opts...)
-		s := serve(t, nbd.Config{TLS: nbd.TLSRequire, Certificates: cred.load(t, false), ConnMemory: 2 * mib}, nbd.Export{Backend: d})
+		s := serve(t, nbd.Config{TLS: nbd.TLSRequire, Credentials: cred.load(t, false), ConnMemory: 2 * mib}, nbd.Export{Backend: d})
 		addr := s.listenTCP(t)
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 			cfg := cred.config(t, false)
@@ -234,7 +234,7 @@ func TestTLSVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	certs := cred.load(t, true)
-	s := serve(t, nbd.Config{TLS: nbd.TLSOn, Certificates: certs},
+	s := serve(t, nbd.Config{TLS: nbd.TLSOn, Credentials: certs},
 		nbd.Export{Name: "all", Backend: ram(t, nbdtest.Disk(mib))},
 		nbd.Export{Name: "backup", Backend: ram(t, nbdtest.Disk(mib)), Access: access})
 	// With TLS 1.3 a client learns after the handshake that it is not wanted.
@@ -323,7 +323,7 @@ func TestLoadCertificates(t *testing.T) {
 // A client that says nothing in the handshake, or nonsense, is not waited for.
 func TestTLSHandshakeFails(t *testing.T) {
 	cred := newCredentials(t)
-	s := serve(t, nbd.Config{TLS: nbd.TLSOn, Certificates: cred.load(t, false), NegotiateTimeout: 50 * time.Millisecond},
+	s := serve(t, nbd.Config{TLS: nbd.TLSOn, Credentials: cred.load(t, false), NegotiateTimeout: 50 * time.Millisecond},
 		nbd.Export{Name: "x", Backend: ram(t, nbdtest.Disk(mib))})
 	silent := s.dial(t)
 	silent.greet(3)
@@ -342,7 +342,7 @@ func TestTLSHandshakeFails(t *testing.T) {
 // New certificates are shown once they are complete; until then the old ones are.
 func TestCertificatesReplaced(t *testing.T) {
 	cred := newCredentials(t)
-	s := serve(t, nbd.Config{TLS: nbd.TLSOn, Certificates: cred.load(t, false)},
+	s := serve(t, nbd.Config{TLS: nbd.TLSOn, Credentials: cred.load(t, false)},
 		nbd.Export{Name: "x", Backend: ram(t, nbdtest.Disk(mib))})
 	serial := func() int64 {
 		k := s.dial(t)
@@ -375,7 +375,7 @@ func TestCertificatesReplaced(t *testing.T) {
 			t.Errorf("certificate %d, the first was %d", got, first)
 		}
 	}
-	if !strings.Contains(s.log.String(), "certificates that were read before") {
+	if !strings.Contains(s.log.String(), "goes on with what was read before") {
 		t.Errorf("the log does not say what is wrong:\n%s", s.log)
 	}
 }

@@ -159,7 +159,7 @@ h.shutdown()
 func TestToolsTLS(t *testing.T) {
 	cred := newCredentials(t)
 	for _, verify := range []bool{false, true} {
-		s := serve(t, nbd.Config{TLS: nbd.TLSRequire, Certificates: cred.load(t, verify)},
+		s := serve(t, nbd.Config{TLS: nbd.TLSRequire, Credentials: cred.load(t, verify)},
 			nbd.Export{Name: "x", Backend: ram(t, nbdtest.Disk(32*mib))})
 		_, port, _ := strings.Cut(s.listenTCP(t).String(), ":")
 		uri := "nbds://localhost:" + port + "/x?tls-certificates=" + cred.client

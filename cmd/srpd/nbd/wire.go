@@ -29,6 +29,7 @@ type wire struct {
 	in       []byte // read from the socket and not handed out
 	space    []byte // what in is a piece of
 	inRecord int    // bytes of the record being handed out that are still to come
+	atOnce   bool   // Read is not to wait for a record to begin
 
 	mu      sync.Mutex // guards out and collect
 	out     []byte
@@ -54,9 +55,20 @@ func newWire(nc net.Conn, raw syscall.RawConn) *wire {
 	return w
 }
 
+// errNoRecord is the error of a Read that does not wait. TLS takes it for a time-out,
+// which leaves the connection as it is.
+type errNoRecord struct{}
+
+func (errNoRecord) Error() string   { return "no record has come" }
+func (errNoRecord) Timeout() bool   { return true }
+func (errNoRecord) Temporary() bool { return true }
+
 // Read implements net.Conn. It returns no byte of a second record.
 func (w *wire) Read(b []byte) (int, error) {
 	if w.inRecord == 0 {
+		if w.atOnce && !w.ready() {
+			return 0, errNoRecord{}
+		}
 		if err := w.fillTo(recordHeader); err != nil {
 			return 0, err
 		}
@@ -87,10 +99,9 @@ func (w *wire) fillTo(n int) error {
 	return nil
 }
 
-// ready reports whether a whole record is in, so that Read need not wait for one.
+// ready reports whether a whole record is in, so that Read need not wait for the next.
 func (w *wire) ready() bool {
-	return w.inRecord == 0 && len(w.in) >= recordHeader &&
-		len(w.in)-recordHeader >= int(binary.BigEndian.Uint16(w.in[3:]))
+	return len(w.in) >= recordHeader && len(w.in)-recordHeader >= int(binary.BigEndian.Uint16(w.in[3:]))
 }
 
 // Write implements net.Conn.
