@@ -51,7 +51,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--embedded", "--size", "0"}, []string{"--size", "above 0"}},
 		{[]string{"--embedded", "--size", "99999999999T"}, []string{"--size"}},
 		{[]string{"--embedded", "--size", "1000"}, []string{"--size", "1000", "multiple of 512"}},
-		{[]string{"--embedded", "--store", "tape"}, []string{"--store", `"tape"`, "file ram null"}},
+		{[]string{"--embedded", "--store", "tape"}, []string{"--store", `"tape"`, "file badger ram null"}},
 		{[]string{"--embedded", "--store", "ram", "--size", "900T"}, []string{"not enough memory", "--size"}},
 		{[]string{"--embedded", "--luns", "0"}, []string{"--luns is 0", "1 to 64"}},
 		{[]string{"--embedded", "--luns", "65"}, []string{"--luns is 65", "1 to 64"}},

@@ -68,7 +68,7 @@ func TestWrong(t *testing.T) {
 		{"[[embedded]]\nname = \"a b\"\nunit = [{}]", 2, "embedded[0].name", "letters, digits"},
 		{"[[embedded]]\nname = \"a\"", 1, "embedded[0].unit", "missing"},
 		{"[embedded]\nname = \"a\"", 1, "embedded", "[[embedded]]"},
-		{"[[embedded]]\n[[embedded.unit]]\nstore = \"tape\"", 3, "embedded[0].unit[0].store", "[file ram null]"},
+		{"[[embedded]]\n[[embedded.unit]]\nstore = \"tape\"", 3, "embedded[0].unit[0].store", "[file badger ram null]"},
 		{"[[embedded]]\n[[embedded.unit]]\n[[embedded.unit]]\nsize = \"lots\"", 4, "embedded[0].unit[1].size", "such as 8G"},
 		{"[[embedded]]\nunit = [{}, {size = 1000}]", 2, "embedded[0].unit[1].size", "multiple of 512"},
 		{"[[embedded]]\nunit = [\n  {store = \"ram\"},\n  {store = \"ram\", path = \"x\"},\n]", 4, "embedded[0].unit[1].path", `store = "file"`},
