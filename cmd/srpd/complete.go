@@ -55,6 +55,9 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 		}
 		c.Embedded = []daemon.Embedded{e}
 	}
+	if changed("embedded-fault") {
+		c.Embedded[0].Faults = o.faults
+	}
 	if changed("target") {
 		c.Targets = nil
 		for _, t := range o.targets {
@@ -67,18 +70,17 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 // replace puts what options gave in the place of what files say.
 func replace(c, given *daemon.Config, changed func(string) bool) {
 	for option, put := range map[string]func(){
-		"lun":            func() { c.LUNs = given.LUNs },
-		"channels":       func() { c.Channels = given.Channels },
-		"queue-size":     func() { c.QueueSize = given.QueueSize },
-		"protect":        func() { c.Protect = given.Protect },
-		"state-dir":      func() { c.StateDir = given.StateDir },
-		"socket":         func() { c.Socket = given.Socket },
-		"tcp":            func() { c.TCP = given.TCP },
-		"control":        func() { c.Control = given.Control },
-		"metrics":        func() { c.Metrics = given.Metrics },
-		"capture":        func() { c.Capture = given.Capture },
-		"read-only":      func() { c.ReadOnly = given.ReadOnly },
-		"embedded-fault": func() { c.Faults = given.Faults },
+		"lun":        func() { c.LUNs = given.LUNs },
+		"channels":   func() { c.Channels = given.Channels },
+		"queue-size": func() { c.QueueSize = given.QueueSize },
+		"protect":    func() { c.Protect = given.Protect },
+		"state-dir":  func() { c.StateDir = given.StateDir },
+		"socket":     func() { c.Socket = given.Socket },
+		"tcp":        func() { c.TCP = given.TCP },
+		"control":    func() { c.Control = given.Control },
+		"metrics":    func() { c.Metrics = given.Metrics },
+		"capture":    func() { c.Capture = given.Capture },
+		"read-only":  func() { c.ReadOnly = given.ReadOnly },
 	} {
 		if changed(option) {
 			put()

@@ -18,6 +18,7 @@ import (
 	"minisrp/cmd/srpd/daemon"
 	"minisrp/cmd/srpd/embedded"
 	"minisrp/cmd/srpd/service"
+	"minisrp/srp/target/fault"
 )
 
 // stopTime is how long the end may take after a signal: less than the 90 s after which systemd kills.
@@ -29,6 +30,7 @@ type runOptions struct {
 	given     daemon.Config // by options
 	cfg       daemon.Config // altogether
 	embedded  bool
+	faults    []string
 	luns      int
 	nbd       nbdOptions
 	targets   []string
@@ -50,9 +52,15 @@ later, ends it at once.
 Options replace what the configuration file says; srpd validate checks it.
 
 Disks keep their names (disk0, disk1, …) over restarts; each is also served under its identity.
+
+With --embedded-fault the embedded target goes wrong on purpose, to see what becomes of it. A rule is a fault and its
+conditions, joined by commas; all rules that match act, and the log tells at the end how often each has.
+
+` + fault.Usage + `  Of the target:      disabled (takes no login), capacity=0 and capacity=0@LUN
 `,
 		Example: `  srpd run --embedded
   srpd run --embedded --store ram --luns 2 --state-dir /tmp/try --tcp 10809
+  srpd run --embedded --embedded-fault 'delay=50ms,op=read,every=10' --embedded-fault 'disconnect,op=write,p=0.001'
   srpd run --config /etc/minisrp/srpd.toml
   srpd run --embedded --target id_ext=…,ioc_guid=…,dest=192.0.2.2:5555,ch_count=2`,
 		Args: cli.NoArguments,
@@ -80,10 +88,9 @@ Disks keep their names (disk0, disk1, …) over restarts; each is also served un
 	f.StringVar(&o.store, "store", string(embedded.File), "embedded target: keep the disk in a sparse file of the state directory (file), in a database there that grows and shrinks (badger), in memory (ram) or nowhere (null)")
 	f.Var(&o.size, "size", "embedded target: `size` of each disk, with K, M, G or T for powers of 1024 (default: as it is, 8G when new, 256M for ram)")
 	f.IntVar(&o.luns, "luns", 1, fmt.Sprintf("embedded target: number of disks, 1 to %d", daemon.MaxUnits))
-	f.StringArrayVar(&c.Faults, "embedded-fault", nil, "embedded target: go wrong on purpose")
+	f.StringArrayVar(&o.faults, "embedded-fault", nil, "embedded target: go wrong on purpose, by a `rule` such as delay=50ms,op=read,every=3 (see above); may be repeated")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
-	_ = f.MarkHidden("embedded-fault") // never fails: the flag is there
 	return cli.Exits(cmd, exitcode.NotFound, exitcode.Rejected, exitcode.InUse, exitcode.Unreachable, exitcode.Unusable, exitcode.State,
 		exitcode.Denied, exitcode.Unclean, exitcode.Cut)
 }

@@ -20,6 +20,7 @@ import (
 	"minisrp/cmd/srptgt/trial"
 	"minisrp/scsi/lun"
 	"minisrp/srp/target"
+	"minisrp/srp/target/fault"
 )
 
 // checkOptions are the options of check as they are written.
@@ -48,11 +49,7 @@ empty unit stands in for a file that is not there yet and for memory.
 
 What --fault can say:
 
-  Faults of requests: late=TIME delay=TIME ghost=TIME lose duplicate status=STATUS sense=KEY/ASC residual=BYTES
-  Faults of channels: cred-req=N withhold=N aer=ASC[@LUN] logout=REASON disconnect
-  Faults of logins:   reject=REASON cm-reject=N stale redirect credits=N iu-limit=N max-iu=N, and delay=TIME,op=login
-  Conditions:         op=WHAT lun=N from=WHO p=X skip=N every=N times=N stubborn leak; seed=N stands alone
-`,
+` + fault.Usage,
 		Example: `  srptgt check --unit d0=file:/srv/d0.img --unit d1=ram,size=64M
   srptgt check --unit d0=file:/srv/d0.img,size=8G --group lab=192.0.2.0/24 --lun lab/0=d0 --closed --as @192.0.2.7 --as @198.51.100.1
   srptgt check --unit d0=null,size=1G --fault 'delay=50ms,op=read' --fault reject=0x00010003,from=198.51.100.2 --as @198.51.100.1 --as @198.51.100.2`,

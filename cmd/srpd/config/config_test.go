@@ -70,6 +70,10 @@ func TestWrong(t *testing.T) {
 		{"[embedded]\nname = \"a\"", 1, "embedded", "[[embedded]]"},
 		{"[[embedded]]\n[[embedded.unit]]\nstore = \"tape\"", 3, "embedded[0].unit[0].store", "[file badger ram null]"},
 		{"[[embedded]]\n[[embedded.unit]]\n[[embedded.unit]]\nsize = \"lots\"", 4, "embedded[0].unit[1].size", "such as 8G"},
+		{"[[embedded]]\nunit = [{}]\nfaults = [\"mood\"]", 3, "embedded[0].faults[0]", "reject"},
+		{"[[embedded]]\nunit = [{}]\nfaults = [\"lose\", \"delay=soon\"]", 3, "embedded[0].faults[1]", "50ms"},
+		{"[[embedded]]\nunit = [{}]\nfaults = \"lose\"", 3, "embedded[0].faults", "list of texts"},
+		{"[[embedded]]\nunit = [{}]\nfaults = [\"capacity=0@1\"]", 3, "embedded[0].faults", "LUN of 0 to 0"},
 		{"[[embedded]]\nunit = [{}, {size = 1000}]", 2, "embedded[0].unit[1].size", "multiple of 512"},
 		{"[[embedded]]\nunit = [\n  {store = \"ram\"},\n  {store = \"ram\", path = \"x\"},\n]", 4, "embedded[0].unit[1].path", `store = "file"`},
 		{"[[embedded]]\nunit = [{path = \"x\"}, {path = \"./x\"}]", 2, "embedded[0].unit[1].path", "want another"},
@@ -140,7 +144,7 @@ func TestFull(t *testing.T) {
 	want := daemon.Defaults()
 	want.QueueSize, want.Metrics = 48, "9810"
 	want.StateDir, want.Socket, want.TCP, want.Control = "/var/lib/minisrp", "/run/minisrp/nbd.sock", "127.0.0.1:10809", "/run/minisrp/control.sock"
-	want.Embedded = []daemon.Embedded{{Name: "lab", Units: []daemon.Unit{
+	want.Embedded = []daemon.Embedded{{Name: "lab", Faults: []string{"delay=20ms,op=read,every=10", "capacity=0@1"}, Units: []daemon.Unit{
 		{Store: embedded.File, Size: 64 << 20, Path: "lab.img"}, {Store: embedded.RAM, Size: 1 << 20, ReadOnly: true},
 	}}}
 	want.Targets = []daemon.Target{{Login: strings.Trim(login, `"`), Channels: 2, QueueSize: 32, LUNs: []int{0, 1}}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"minisrp/cmd/srpd/daemon"
 	"minisrp/cmd/srpd/embedded"
@@ -61,6 +62,7 @@ func (r *reader) embedded(string) ([]field, string) {
 	e := &(*all)[len(*all)-1]
 	return []field{
 		{"name", r.text(&e.Name, targetName)},
+		{"faults", r.texts(&e.Faults, faultRule)},
 		{"unit", r.list(func(string) ([]field, string) {
 			e.Units = append(e.Units, daemon.Unit{Store: embedded.File})
 			u := &e.Units[len(e.Units)-1]
@@ -110,6 +112,9 @@ func (r *reader) finish() (*Settings, error) {
 		names.see(join(path, "name"), e.Name)
 		if len(e.Units) > daemon.MaxUnits {
 			r.bad(fmt.Sprintf("%s.unit[%d]", path, daemon.MaxUnits), "it is one too many, want %d at most", daemon.MaxUnits)
+		}
+		if _, err := embedded.ParseFaults(e.Faults, len(e.Units)); err != nil && !slices.Contains(e.Faults, "") { // which was refused before
+			r.bad(join(path, "faults"), "%v", err)
 		}
 		for n, u := range e.Units {
 			path := fmt.Sprintf("%s.unit[%d]", path, n)
@@ -206,6 +211,12 @@ func targetName(s string) error {
 		return errors.New("want 1 to 32 letters, digits, '.', '-' and '_', a letter or digit first")
 	}
 	return nil
+}
+
+// faultRule looks at a rule by itself; whether the target has the unit that it names is seen at the end.
+func faultRule(s string) error {
+	_, err := embedded.ParseFaults([]string{s}, daemon.MaxUnits)
+	return err
 }
 
 func login(s string) error {

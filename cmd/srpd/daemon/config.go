@@ -17,7 +17,6 @@ import (
 // Config says what a daemon is to do.
 type Config struct {
 	Embedded []Embedded // targets to have in the process
-	Faults   []string   // of the first of them; see embedded.ParseFaults
 
 	Targets []Target // none means the embedded ones
 	LUNs    []int    // to serve, of all targets; none means all that are found
@@ -44,8 +43,11 @@ type Config struct {
 
 // Embedded is a target in the process.
 type Embedded struct {
-	Name  string // 1 to 32 letters, digits, '-', '_' and '.'; DefaultName is the one of the command line
-	Units []Unit // by LUN, 1 to MaxUnits
+	Name   string   // 1 to 32 letters, digits, '-', '_' and '.'; DefaultName is the one of the command line
+	Units  []Unit   // by LUN, 1 to MaxUnits
+	Faults []string // what it does wrong on purpose; see embedded.ParseFaults
+
+	faults embedded.Faults
 }
 
 // Unit is a unit of an embedded target.
@@ -143,6 +145,10 @@ func (c *Config) settle() error {
 func (e *Embedded) settle(dir string) error {
 	if len(e.Units) < 1 || len(e.Units) > MaxUnits {
 		return usage("--luns is %d, want 1 to %d", len(e.Units), MaxUnits)
+	}
+	var err error
+	if e.faults, err = embedded.ParseFaults(e.Faults, len(e.Units)); err != nil {
+		return usage("--embedded-fault: %w", err)
 	}
 	for n := range e.Units {
 		u := &e.Units[n]

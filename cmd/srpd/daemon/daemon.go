@@ -99,10 +99,6 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	faults, err := embedded.ParseFaults(d.cfg.Faults, d.cfg.faulty())
-	if err != nil {
-		return fmt.Errorf("--embedded-fault: %w", err)
-	}
 	if err := d.startNBD(ctx); err != nil {
 		return err
 	}
@@ -118,7 +114,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if d.identity, err = d.state.Identity(ctx); err != nil {
 		return err
 	}
-	if err := d.startFabric(ctx, faults); err != nil {
+	if err := d.startFabric(ctx); err != nil {
 		return err
 	}
 	d.port, err = miniport.New(miniport.Config{Processors: d.processors, Log: d.log})
@@ -185,7 +181,7 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 }
 
 // startFabric starts the processors, the fabric, and what is plugged into it.
-func (d *Daemon) startFabric(ctx context.Context, faults embedded.Faults) error {
+func (d *Daemon) startFabric(ctx context.Context) error {
 	for i := range channels(&d.cfg, d.logins) {
 		p := dispatch.New(fmt.Sprintf("srp%d", i))
 		d.processors = append(d.processors, p)
@@ -207,7 +203,7 @@ func (d *Daemon) startFabric(ctx context.Context, faults embedded.Faults) error 
 	}
 	d.device = verbs.Open(hca, d.processors[0], nil)
 	d.onStop("HCA "+adapterName, d.device.Close)
-	return d.startEmbedded(ctx, faults)
+	return d.startEmbedded(ctx)
 }
 
 // serve starts the goroutines that serve clients.

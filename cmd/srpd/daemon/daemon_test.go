@@ -71,9 +71,9 @@ func TestStartStop(t *testing.T) {
 func TestFailedStarts(t *testing.T) {
 	dir := t.TempDir()
 	for i, spoil := range []func(*Config){
-		func(c *Config) { c.Faults = []string{"reject=0x00010001"} },
-		func(c *Config) { c.Faults = []string{"capacity=0"} },
-		func(c *Config) { c.Faults = []string{"mood"} },
+		func(c *Config) { c.Embedded[0].Faults = []string{"reject=0x00010001"} },
+		func(c *Config) { c.Embedded[0].Faults = []string{"capacity=0"} },
+		func(c *Config) { c.Embedded[0].Faults = []string{"mood"} },
 		func(c *Config) { c.LUNs = []int{5} },
 		func(c *Config) { c.Targets = []Target{{Login: "id_ext=1,ioc_guid=2,dest=192.0.2.2:7"}} },
 		func(c *Config) { c.Targets = []Target{{Login: "id_ext=1,ioc_guid=2,dest=203.0.113.1:5555"}} },

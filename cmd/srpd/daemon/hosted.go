@@ -11,14 +11,6 @@ import (
 	"minisrp/verbs"
 )
 
-// faulty returns how many units the target has that goes wrong on purpose.
-func (c *Config) faulty() int {
-	if len(c.Embedded) == 0 {
-		return 0
-	}
-	return len(c.Embedded[0].Units)
-}
-
 // thinName is the name of a target's unit in the database of thin units.
 func thinName(target string, n int) string { return fmt.Sprintf("%s-%d", target, n) }
 
@@ -32,7 +24,7 @@ func (d *Daemon) openThin() (*thin.DB, error) {
 }
 
 // startEmbedded starts the targets in the process.
-func (d *Daemon) startEmbedded(ctx context.Context, faults embedded.Faults) error {
+func (d *Daemon) startEmbedded(ctx context.Context) error {
 	for i := range d.cfg.Embedded {
 		e := &d.cfg.Embedded[i]
 		who := d.identity.Embedded(e.Name)
@@ -41,11 +33,8 @@ func (d *Daemon) startEmbedded(ctx context.Context, faults embedded.Faults) erro
 		}
 		cfg := embedded.Config{
 			Fabric: d.fabric, Processor: d.processors[i%len(d.processors)], Addr: embeddedAt(i), Name: fmt.Sprintf("target%d", i),
-			IDExt: uint64(who.Ext), GUID: verbs.GUID(who.GUID), Log: d.log, Thin: d.thin,
+			IDExt: uint64(who.Ext), GUID: verbs.GUID(who.GUID), Log: d.log, Thin: d.thin, Faults: e.faults,
 			Buffers: min(target.DefaultBuffers, max(leastBuffers, hostedBuffers/len(d.cfg.Embedded))),
-		}
-		if i == 0 {
-			cfg.Faults = faults
 		}
 		for n := range e.Units {
 			u := &e.Units[n]

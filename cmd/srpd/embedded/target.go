@@ -55,10 +55,14 @@ type Target struct {
 	device *verbs.Device
 	port   *target.Port
 	units  []*lun.Unit
+	rules  *fault.Rules // nil: it does nothing wrong
 }
 
 // Start makes the target and its units, and listens. Errors: *StoreError, those of the target.
 func Start(ctx context.Context, cfg Config) (*Target, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	t := &Target{cfg: cfg}
 	if err := t.start(ctx); err != nil {
 		return nil, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
@@ -87,9 +91,11 @@ func (t *Target) start(ctx context.Context) error {
 	t.device = verbs.Open(hca, cfg.Processor, nil)
 	pc := target.Config{Device: t.device, Processor: cfg.Processor, ID: t.ID(), Buffers: cfg.Buffers, Log: cfg.Log}
 	if cfg.Faults.Rules != "" {
-		if pc.Faults, err = fault.Parse(cfg.Faults.Rules); err != nil {
+		if t.rules, err = fault.Parse(cfg.Faults.Rules); err != nil {
 			return err
 		}
+		pc.Faults = t.rules
+		cfg.Log.Warn("embedded target goes wrong on purpose", "target", t.ID(), "faults", t.rules)
 	}
 	if t.port, err = target.New(ctx, pc); err != nil {
 		return err
@@ -134,6 +140,7 @@ func (t *Target) Close(ctx context.Context) error {
 		if err := t.port.Close(ctx); err != nil {
 			return err
 		}
+		t.tellFaults()
 	}
 	var errs []error
 	for n, u := range t.units {
@@ -145,4 +152,14 @@ func (t *Target) Close(ctx context.Context) error {
 		errs = append(errs, t.device.Close(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// tellFaults logs what the target has done wrong.
+func (t *Target) tellFaults() {
+	if t.rules == nil {
+		return
+	}
+	for rule, hits := range t.rules.Struck {
+		t.cfg.Log.Info("fault on purpose", "target", t.ID(), "fault", rule, "times", hits)
+	}
 }

@@ -133,13 +133,8 @@ func Run(ctx context.Context, t *setup.Target, c Config) (*Report, error) {
 	for _, s := range sessions {
 		r.Sessions = append(r.Sessions, line(&s))
 	}
-	if text := t.Rules.String(); text != "" {
-		hits := t.Rules.Hits()
-		for rule := range strings.SplitSeq(text, "; ") {
-			if !strings.HasPrefix(rule, "seed=") {
-				r.Faults = append(r.Faults, Fault{rule, hits[len(r.Faults)]})
-			}
-		}
+	for rule, hits := range t.Rules.Struck {
+		r.Faults = append(r.Faults, Fault{rule, hits})
 	}
 	return r, closeAll(ctx, hosts)
 }

@@ -51,7 +51,7 @@
 // # Ownership
 //
 // Layers are called on one processor, that of the port which has them. Rules count by themselves, so each port needs
-// its own. Hits may be called by anybody.
+// its own. Hits and Struck may be called by anybody.
 //
 // # Levels
 //

@@ -84,6 +84,15 @@ func (rs *Rules) Hits() []uint64 {
 	return n
 }
 
+// Struck calls yield with each rule and how often it has done its fault, in their order, until it returns false.
+func (rs *Rules) Struck(yield func(rule string, hits uint64) bool) {
+	for _, r := range rs.rules {
+		if !yield(r.String(), r.hits.Load()) {
+			return
+		}
+	}
+}
+
 // Login implements Layer.
 func (rs *Rules) Login(f *dispatch.Frame, l *Login, x *LoginEffect) {
 	for _, r := range rs.rules {
