@@ -25,6 +25,8 @@ func (e *executor) initAborts() {
 }
 
 // expire is called when an SRB's deadline passes, or that of its abort.
+//
+//level:dispatch noalloc
 func (e *executor) expire(f *dispatch.Frame, s *SRB) {
 	if s.stage == stageAborting {
 		e.escalate(f, s)
@@ -48,6 +50,8 @@ func (e *executor) expire(f *dispatch.Frame, s *SRB) {
 // abortEnded is told the end of an ABORT TASK. If the victim is still there it is
 // released. When the abort has not worked, its unit is reset; but targets answer so also
 // when they have answered the victim before, so there is a moment for that to end.
+//
+//level:dispatch noalloc
 func (e *executor) abortEnded(f *dispatch.Frame, a *abort, ok bool) {
 	s := a.victim
 	a.victim = nil

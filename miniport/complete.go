@@ -9,6 +9,8 @@ import (
 // does not touch it again. Exactly once for each StartIO that said Pending, when
 // remote access to the SRB's data has become impossible.
 // Level: Dispatch, on the lane's processor.
+//
+//level:dispatch noalloc
 func (a *Adapter) Complete(f *dispatch.Frame, s *SRB) {
 	l := s.lane
 	if s.stage < stageStarted {

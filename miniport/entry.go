@@ -40,33 +40,33 @@ type Miniport interface {
 	// to be at the unit any more: the port then releases the SRB, unless it has
 	// completed before.
 	//
-	//level:dispatch
+	//level:dispatch noalloc
 	AbortTask(f *dispatch.Frame, s *SRB, t *Token)
 
 	// ReleaseIO ends a started SRB whose task is not at the unit any more: it is
 	// completed with StatusBusReset when remote access to its data has become
 	// impossible. It may be called again before that.
 	//
-	//level:dispatch
+	//level:dispatch noalloc
 	ReleaseIO(f *dispatch.Frame, s *SRB)
 
 	// ResetUnit resets the unit that a started SRB is at. The token fires true when
 	// nothing that was started by the SRB's path on its lane before this call is at the
 	// unit any more. What was started is not completed by it: the port releases each.
 	//
-	//level:dispatch
+	//level:dispatch noalloc
 	ResetUnit(f *dispatch.Frame, s *SRB, t *Token)
 
 	// ResetTarget ends everything at the target of a path. The token fires true when all
 	// that was started there before this call has been completed, with StatusBusReset
 	// where no answer came. It does not wait until the target can be used again.
 	//
-	//level:dispatch
+	//level:dispatch noalloc
 	ResetTarget(f *dispatch.Frame, p *Path, t *Token)
 
 	// ResetBus does so for every target of the adapter.
 	//
-	//level:dispatch
+	//level:dispatch noalloc
 	ResetBus(f *dispatch.Frame, t *Token)
 
 	// AdapterControl is asked by the port for the adapter as a whole.

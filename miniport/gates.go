@@ -20,7 +20,7 @@ type gates struct {
 
 	// trace stops at each shared access in the model test; nil otherwise.
 	//
-	//level:dispatch
+	//level:dispatch noalloc
 	trace func()
 }
 

@@ -61,6 +61,8 @@ func (s *SRB) Link() **SRB { return &s.incoming }
 
 // run takes what came from other processors, completes what could not be started, and
 // starts what can be.
+//
+//level:dispatch noalloc
 func (l *lane) run(f *dispatch.Frame) {
 	if !l.incoming.Empty() {
 		s, _ := l.incoming.Take()
@@ -98,6 +100,8 @@ func (l *lane) accept(f *dispatch.Frame, s *SRB) {
 
 // restart starts what is queued, as far as the gates let it, and gives back the
 // places that it has no use for.
+//
+//level:dispatch noalloc
 func (l *lane) restart(f *dispatch.Frame) {
 	if l.unit.doomed() {
 		l.flush(f)

@@ -54,11 +54,15 @@ func (t *Target) login(deadline time.Time) (*session, error) {
 }
 
 // ready passes on that a channel has room again.
+//
+//level:dispatch noalloc
 func (s *session) ready(f *dispatch.Frame, _ *srp.Channel) {
 	s.target.mp.adapter.Ready(f, s.target)
 }
 
 // event is told what happens on a channel outside commands.
+//
+//level:dispatch noalloc
 func (s *session) event(f *dispatch.Frame, c *srp.Channel, e *srp.ChannelEvent) {
 	t := s.target
 	switch e.Kind {

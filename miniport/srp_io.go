@@ -22,6 +22,8 @@ const maxSegments = 16
 func (m *SRP) Initialize(f *dispatch.Frame) error { return nil }
 
 // BuildIO fills in the SRB's request and its segments.
+//
+//level:dispatch noalloc
 func (m *SRP) BuildIO(f *dispatch.Frame, s *SRB) Status {
 	r := &s.ext.request
 	if len(s.Data) > maxSegments || int(s.CDBLength) > len(s.CDB) {
@@ -54,6 +56,8 @@ func (m *SRP) BuildIO(f *dispatch.Frame, s *SRB) Status {
 }
 
 // StartIO sends the request on the lane's channel.
+//
+//level:dispatch noalloc
 func (m *SRP) StartIO(f *dispatch.Frame, s *SRB) Verdict {
 	c := s.path.target.channels[s.lane.ex.index].Load()
 	if c == nil {
@@ -73,6 +77,8 @@ func (m *SRP) StartIO(f *dispatch.Frame, s *SRB) Verdict {
 }
 
 // requestDone turns what the channel says into the SRB's result.
+//
+//level:dispatch noalloc
 func requestDone(f *dispatch.Frame, r *srp.Request) {
 	s := r.Owner.(*SRB)
 	switch r.Outcome {
@@ -106,9 +112,13 @@ func lunsChanged(sense []byte) bool {
 
 // ReleaseIO gives up a request that the target does not have any more. When its channel
 // is down it ends with it.
+//
+//level:dispatch noalloc
 func (m *SRP) ReleaseIO(f *dispatch.Frame, s *SRB) { s.ext.channel.Abandon(f, &s.ext.request) }
 
 // AbortTask sends ABORT TASK on the victim's channel.
+//
+//level:dispatch noalloc
 func (m *SRP) AbortTask(f *dispatch.Frame, s *SRB, t *Token) {
 	t.task.Victim = &s.ext.request
 	m.manage(f, srp.AbortTask, s, t)
@@ -116,6 +126,8 @@ func (m *SRP) AbortTask(f *dispatch.Frame, s *SRB, t *Token) {
 
 // ResetUnit sends LOGICAL UNIT RESET on the channel of an SRB: the target has what was
 // sent on it before.
+//
+//level:dispatch noalloc
 func (m *SRP) ResetUnit(f *dispatch.Frame, s *SRB, t *Token) {
 	t.task.Victim = nil
 	m.manage(f, srp.LogicalUnitReset, s, t)
@@ -132,9 +144,13 @@ func (m *SRP) manage(f *dispatch.Frame, fn srp.TaskFunction, s *SRB, t *Token) {
 }
 
 // ResetTarget ends the session; the target is logged in to again afterwards.
+//
+//level:dispatch noalloc
 func (m *SRP) ResetTarget(f *dispatch.Frame, p *Path, t *Token) { p.target.askReset(t) }
 
 // ResetBus does so for every target.
+//
+//level:dispatch noalloc
 func (m *SRP) ResetBus(f *dispatch.Frame, t *Token) {
 	m.buses.Push(t)
 	m.resetter.Queue(&m.busWork)

@@ -58,6 +58,8 @@ func (u *Unit) Paths() []*Path { return slices.Clone(*u.paths.Load()) }
 // Submit queues an SRB. Done is called exactly once, later, never inside. On the
 // processor that f owns it is started at once if it can be; else on one that leads
 // to the unit. Level: Dispatch.
+//
+//level:dispatch noalloc
 func (u *Unit) Submit(f *dispatch.Frame, s *SRB) {
 	if s.stage != stageIdle {
 		panic("miniport: an SRB was submitted that is not complete")

@@ -47,6 +47,8 @@ func (q *waiters) serve(f *dispatch.Frame) {
 // Ready tells the port that StartIO, which said Busy for the target on the frame's
 // processor, may say otherwise now, also because its channel is gone.
 // Level: Dispatch, owning the processor.
+//
+//level:dispatch noalloc
 func (a *Adapter) Ready(f *dispatch.Frame, t *Target) {
 	for i, e := range a.port.execs {
 		if f.On(e.proc) {

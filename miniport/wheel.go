@@ -21,7 +21,7 @@ type wheel struct {
 
 // expireFunc is given an SRB whose deadline has passed.
 //
-//level:dispatch
+//level:dispatch noalloc
 type expireFunc func(f *dispatch.Frame, s *SRB)
 
 // wheelLink is an SRB's place in the wheel.
@@ -37,6 +37,8 @@ func (w *wheel) init(p *dispatch.Processor, expire expireFunc) {
 
 // arm sets the SRB's deadline to d from now, 0 or more. It ends up to two ticks late: d
 // is rounded up, and the present tick has begun already.
+//
+//level:dispatch noalloc
 func (w *wheel) arm(f *dispatch.Frame, s *SRB, d time.Duration) {
 	w.cancel(s)
 	ticks := uint64(d / tick)
@@ -80,6 +82,8 @@ func (w *wheel) cancel(s *SRB) {
 
 // turn expires what is due; expire may arm and cancel what it likes. The timer rests
 // while nothing is armed.
+//
+//level:dispatch noalloc
 func (w *wheel) turn(f *dispatch.Frame) {
 	w.now++
 	w.cursor = w.slots[w.now%wheelSlots]

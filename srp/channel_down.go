@@ -47,7 +47,7 @@ func (c *Channel) runErrored(f *dispatch.Frame, _ verbs.None, err error) {
 		_, err = c.res.qp.Post(f, c.wrs[:1])
 	}
 	if err == nil {
-		c.recvs = append(c.recvs[:0], verbs.RecvWR{ID: wrDrainRecv})
+		c.recvs = dispatch.Append(c.recvs[:0], verbs.RecvWR{ID: wrDrainRecv})
 		_, err = c.res.qp.PostRecv(f, c.recvs)
 		c.recvs = c.recvs[:0]
 	}

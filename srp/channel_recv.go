@@ -7,6 +7,8 @@ import (
 )
 
 // notified takes what has completed, and arms the CQ when there is no more.
+//
+//level:dispatch noalloc
 func (c *Channel) notified(f *dispatch.Frame, cq *verbs.CQ) {
 	for range batchesARun {
 		if c.state == chanDown {
@@ -30,6 +32,7 @@ func (c *Channel) notified(f *dispatch.Frame, cq *verbs.CQ) {
 	c.more.Queue(f)
 }
 
+//level:dispatch noalloc
 func (c *Channel) runMore(f *dispatch.Frame) { c.notified(f, c.res.cq) }
 
 // flush posts what a batch has collected, and passes on what has become free.
@@ -125,6 +128,8 @@ func (c *Channel) finish(f *dispatch.Frame, s *slot) {
 }
 
 // runLater ends what was given up when nothing of it was in the queues.
+//
+//level:dispatch noalloc
 func (c *Channel) runLater(f *dispatch.Frame) {
 	if c.state == chanFailing || c.state == chanDown {
 		return // they have ended with the channel, or will
@@ -203,6 +208,8 @@ func (c *Channel) credited(f *dispatch.Frame, op Opcode, delta int32) {
 }
 
 // handleRSP handles the response in c.rsp.
+//
+//level:dispatch noalloc
 func (c *Channel) handleRSP(f *dispatch.Frame) {
 	c.credited(f, OpResponse, c.rsp.RequestLimitDelta)
 	channel, index, gen := splitTag(c.rsp.Tag)
@@ -293,7 +300,7 @@ func (c *Channel) repost(f *dispatch.Frame, i uint32) {
 	if len(c.recvs) == cap(c.recvs) {
 		c.postRecv(f)
 	}
-	c.recvs = append(c.recvs, c.res.recv(i))
+	c.recvs = dispatch.Append(c.recvs, c.res.recv(i))
 }
 
 func (c *Channel) postRecv(f *dispatch.Frame) {

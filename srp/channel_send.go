@@ -15,6 +15,8 @@ type piece struct {
 // Start sends a command. Its Done is called once, later, never within Start; on an error nothing has begun.
 // Level: Dispatch, on the channel's processor.
 // Errors: ErrBusy (Ready follows), ErrDown, ErrTooManySegments, ErrTooLong, ErrInvalidRequest.
+//
+//level:dispatch noalloc
 func (c *Channel) Start(f *dispatch.Frame, r *Request) error {
 	c.mustOwn(f)
 	if c.state != chanUp {
@@ -88,7 +90,7 @@ func (c *Channel) lay(r *Request) error {
 				return ErrTooManySegments
 			}
 		}
-		c.pieces = append(c.pieces, piece{g.Addr, g.Length, g.LKey, g.RKey})
+		c.pieces = dispatch.Append(c.pieces, piece{g.Addr, g.Length, g.LKey, g.RKey})
 	}
 	if total != uint64(r.Length) {
 		return ErrInvalidRequest
@@ -196,6 +198,8 @@ func (c *Channel) copyIn(b *bounce, r *Request, n int) {
 // taken from the target's reach, then it ends with Aborted, unless a response came before. It does nothing to a
 // request that is not outstanding on the channel. Done is called once, later, never within Abandon.
 // Level: Dispatch, on the channel's processor.
+//
+//level:dispatch noalloc
 func (c *Channel) Abandon(f *dispatch.Frame, r *Request) {
 	c.mustOwn(f)
 	s := r.slot
@@ -226,7 +230,7 @@ func (c *Channel) invalidate(f *dispatch.Frame, s *slot) {
 		if i == s.bound-1 {
 			wr.Flags = verbs.Signaled
 		}
-		c.inv = append(c.inv, wr)
+		c.inv = dispatch.Append(c.inv, wr)
 	}
 }
 

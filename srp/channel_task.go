@@ -9,6 +9,8 @@ import (
 // the credit that they leave, and many may be under way. How long to wait for its end is the caller's affair; what
 // ends all of them is Fail.
 // Level: Dispatch, on the channel's processor. Errors: ErrDown, ErrNotOutstanding, ErrInvalidRequest.
+//
+//level:dispatch noalloc
 func (c *Channel) Manage(f *dispatch.Frame, t *TaskRequest) error {
 	c.mustOwn(f)
 	switch {

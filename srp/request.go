@@ -114,7 +114,7 @@ func (r *Request) Tag() uint64 {
 
 // TaskFunc is told that a task management function has ended. The request is the owner's again.
 //
-//level:dispatch
+//level:dispatch noalloc
 type TaskFunc func(f *dispatch.Frame, t *TaskRequest)
 
 // TaskRequest is a task management function.

@@ -41,7 +41,7 @@ type ReadyFunc func(f *dispatch.Frame, c *Channel)
 
 // EventFunc is told of what happens on a channel outside commands. e is valid during the call.
 //
-//level:dispatch
+//level:dispatch noalloc
 type EventFunc func(f *dispatch.Frame, c *Channel, e *ChannelEvent)
 
 // SessionConfig says how to log in, and what for.

@@ -57,10 +57,14 @@ func (cq *CQ) Driver() CQDriver { return cq.drv }
 
 // Poll takes up to len(wcs) completions and returns how many it took.
 // Level: Dispatch, on the CQ's processor.
+//
+//level:dispatch noalloc
 func (cq *CQ) Poll(f *dispatch.Frame, wcs []WC) int { return cq.drv.Poll(f, wcs) }
 
 // Arm asks for one notification. Completions that have not been polled yet count:
 // they fire it at once. Level: Dispatch, on the CQ's processor.
+//
+//level:dispatch noalloc
 func (cq *CQ) Arm(f *dispatch.Frame) {
 	if cq.drv.Arm(f) {
 		cq.dpc.Queue(f)
@@ -69,11 +73,14 @@ func (cq *CQ) Arm(f *dispatch.Frame) {
 
 // Fire notifies the consumer. Called by the provider once for each arm, at
 // Dispatch; providers without a frame use FireFromThread.
+//
+//level:dispatch noalloc
 func (cq *CQ) Fire(f *dispatch.Frame) { cq.dpc.Queue(f) }
 
 // FireFromThread is Fire for a provider's own threads.
 func (cq *CQ) FireFromThread() { cq.dpc.Post() }
 
+//level:dispatch noalloc
 func (cq *CQ) run(f *dispatch.Frame) {
 	if !cq.closed.Load() && cq.notify != nil {
 		cq.notify(f, cq)

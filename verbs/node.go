@@ -111,7 +111,7 @@ func (n *node) Close(op *Op[None]) {
 		r := n.refs.Load()
 		n.dev.trace.stop()
 		if r&closingBit != 0 {
-			op.fail(n.dev, opError("close", n.dev.attr.Name, ErrClosed))
+			op.fail(n.dev, "close", ErrClosed)
 			return
 		}
 		if n.refs.CompareAndSwap(r, r|closingBit) {

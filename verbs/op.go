@@ -63,7 +63,7 @@ func (op *Op[T]) start(d *Device, p *dispatch.Processor, on any, t task[T], need
 		err = needs.take()
 	}
 	if err != nil {
-		op.fail(d, opError(verb, d.attr.Name, err))
+		op.fail(d, verb, err)
 		return
 	}
 	op.holds = needs
@@ -73,11 +73,13 @@ func (op *Op[T]) start(d *Device, p *dispatch.Processor, on any, t task[T], need
 // fail completes an operation that was not begun. Until its result has been
 // delivered it keeps the device open all the same, so that Device.Close leaves no
 // callback behind.
-func (op *Op[T]) fail(d *Device, err error) {
+func (op *Op[T]) fail(d *Device, verb string, err error) {
 	var zero T
 	if d.node.linger() {
 		op.holds = holds{&d.node}
 	}
+	//level:allow noalloc: the text of an operation that cannot begin, on an object that is being closed
+	err = opError(verb, d.attr.Name, err)
 	op.complete(zero, err)
 }
 
@@ -207,13 +209,14 @@ func (op *Op[T]) Wait(ctx context.Context) (T, error) {
 
 // abandoner is an object that can be closed without anybody waiting.
 type abandoner interface {
-	//level:dispatch
+	//level:dispatch noalloc
 	abandon()
 }
 
 // abandon drops a result that nobody wants.
 func (op *Op[T]) abandon() {
 	v, err, held := op.take()
+	//level:allow noalloc: objects are pointers, which any holds as they are; other results are not what the data path drops
 	if a, ok := any(v).(abandoner); ok && err == nil {
 		a.abandon()
 	}

@@ -132,17 +132,23 @@ func (qp *QP) State() QPState { return qp.drv.State() }
 // one is free again when the completion of its request, or of a later one, has been
 // polled.
 // Level: Dispatch, on the QP's processor.
+//
+//level:dispatch noalloc
 func (qp *QP) Post(f *dispatch.Frame, wrs []WR) (accepted int, err error) {
 	return qp.drv.Post(f, wrs)
 }
 
 // PostRecv queues receives, by the rules of Post. They may be posted from the Init
 // state on. Level: Dispatch, on the QP's processor.
+//
+//level:dispatch noalloc
 func (qp *QP) PostRecv(f *dispatch.Frame, wrs []RecvWR) (accepted int, err error) {
 	return qp.drv.PostRecv(f, wrs)
 }
 
 // Ring rings the doorbell now. Level: Dispatch, on the QP's processor.
+//
+//level:dispatch noalloc
 func (qp *QP) Ring(f *dispatch.Frame) { qp.drv.Ring(f) }
 
 // Modify takes the QP to a state by IBA 10.3.1. Going to Error flushes what is
@@ -151,7 +157,7 @@ func (qp *QP) Ring(f *dispatch.Frame) { qp.drv.Ring(f) }
 func (qp *QP) Modify(op *Op[None], to QPState) {
 	err := error(nil)
 	if int(to) >= len(modifyTasks) {
-		err, to = invalid("QP state %d", int64(to)), Error
+		err, to = ErrInvalid, Error
 	}
 	op.start(qp.dev, qp.proc, qp, modifyTasks[to], holds{&qp.node}, "modify QP", err)
 }

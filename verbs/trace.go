@@ -4,7 +4,7 @@ package verbs
 // tests, which choose who goes on from there. ready, if not nil, says when the
 // access would not block. It is nil otherwise.
 //
-//level:dispatch
+//level:dispatch noalloc
 type trace func(ready func() bool)
 
 func (t trace) stop() {

@@ -185,6 +185,8 @@ func (d *Disk) Info() Info { return d.view.Load().info }
 //
 // A request that the caller may not make, or that needs nothing of the unit, ends without a command: a Flush when
 // the unit is known to have no volatile cache, an Unmap where the unit cannot unmap, any with a Length of 0.
+//
+//level:dispatch noalloc
 func (d *Disk) Submit(f *dispatch.Frame, r *Request) {
 	if r.work.lane != nil {
 		panic("disk: a request was submitted that is not complete")

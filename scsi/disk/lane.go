@@ -64,6 +64,8 @@ func (l *lane) init(d *Disk, p *dispatch.Processor, memory miniport.Segment) {
 }
 
 // run takes what others have left.
+//
+//level:dispatch noalloc
 func (l *lane) run(f *dispatch.Frame) {
 	for n, _ := l.incoming.Take(); n != nil; {
 		next := n.next
@@ -86,6 +88,8 @@ func (l *lane) run(f *dispatch.Frame) {
 
 // turn starts what can be started, and tells what is complete. It is what every way into the lane ends with, except
 // Submit.
+//
+//level:dispatch noalloc
 func (l *lane) turn(f *dispatch.Frame) {
 	if l.disk.closing.Load() {
 		l.abandon(f)

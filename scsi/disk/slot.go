@@ -416,6 +416,8 @@ func (s *slot) describe(e *Error, meaning error) {
 }
 
 // srbDone is told that an SRB is complete.
+//
+//level:dispatch noalloc
 func srbDone(f *dispatch.Frame, b *miniport.SRB) {
 	s := b.Owner.(*slot)
 	l := s.lane

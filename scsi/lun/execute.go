@@ -7,6 +7,8 @@ import (
 
 // Execute carries out a task that Prepare said to Proceed with, its data fetched. Done means that the result is there
 // and, if it is good, that t.In bytes may be sent; Pending that TaskDone will say so. Level: Dispatch.
+//
+//level:dispatch noalloc
 func (s *Server) Execute(f *dispatch.Frame, t *Task) Progress {
 	s.mustOwn(f)
 	if t.state != taskReady {
@@ -132,6 +134,8 @@ func (t *Task) good() {
 
 // Release takes a task out of its task set. The target calls it once for each Prepare, when the task will move no
 // more bytes: its response is on its way, and every transfer before it has ended. Level: Dispatch.
+//
+//level:dispatch noalloc
 func (s *Server) Release(f *dispatch.Frame, t *Task) {
 	s.mustOwn(f)
 	if t.set == nil || t.state == taskDormant || t.state == taskWorking {

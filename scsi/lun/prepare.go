@@ -49,6 +49,8 @@ func (k kind) sends() bool {
 // task's Plan. The order of the checks is that of SAM-5 and SPC-5: the logical unit, unit attentions, the operation
 // code, whether the unit may be used, the CDB's fields, the blocks. After Prepare comes Execute, if the verdict is
 // Proceed, and always Release. Level: Dispatch.
+//
+//level:dispatch noalloc
 func (s *Server) Prepare(f *dispatch.Frame, t *Task) Verdict {
 	s.mustOwn(f)
 	if t.set != nil {

@@ -119,6 +119,8 @@ func (r *reservation) preempts(t *Task) bool {
 }
 
 // FunctionDone is called when the tasks that PREEMPT AND ABORT has aborted are gone.
+//
+//level:dispatch noalloc
 func (r *reservation) FunctionDone(f *dispatch.Frame, m *TMF) { r.busy.dpc.Queue(f) }
 
 func (r *reservation) victimsGone(f *dispatch.Frame) { r.FunctionDone(f, &r.victims) }

@@ -187,6 +187,8 @@ func (t *Task) Memory() []byte { return t.unit.memory.Memory.Bytes() }
 func (t *Task) Aborted() bool { return t.aborted }
 
 // deliver is the task's deferred call: it brings a dormant task on, or a worker's result home.
+//
+//level:dispatch noalloc
 func (t *Task) deliver(f *dispatch.Frame) {
 	switch t.state {
 	case taskDormant:

@@ -82,6 +82,8 @@ func (q *taskSet) leave(f *dispatch.Frame, t *Task) {
 }
 
 // wake lets run what may, oldest first.
+//
+//level:dispatch noalloc
 func (q *taskSet) wake(f *dispatch.Frame) {
 	barrier := false // an ORDERED task is older
 	for t := q.head; t != nil; t = t.next {

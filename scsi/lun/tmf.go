@@ -86,6 +86,8 @@ func (m *TMF) covers(t *Task) bool {
 // has left the task set or cannot move a byte any more. Tasks of the function's own nexus end Quiet; those of others with
 // TASK ABORTED or, if TAS is 0 in the Control mode page, Quiet too, and their nexus is told by a unit attention. Level:
 // Dispatch.
+//
+//level:dispatch noalloc
 func (s *Server) Manage(f *dispatch.Frame, m *TMF) {
 	s.mustOwn(f)
 	_, u, place := s.view.Load().lookup(m.LUN)
@@ -181,6 +183,8 @@ func (q *taskSet) countOff(f *dispatch.Frame, t *Task) {
 
 // Abort aborts a task as its own nexus would, for a target whose connection to the initiator is gone: the task ends
 // Quiet. The target still gets TaskReady or TaskDone where it waits for one, and calls Release. Level: Dispatch.
+//
+//level:dispatch noalloc
 func (s *Server) Abort(f *dispatch.Frame, t *Task) {
 	s.mustOwn(f)
 	if t.set != nil {

@@ -49,7 +49,10 @@ func (c *channel) act(f *dispatch.Frame, a *fault.Action) {
 		}
 		c.ask(f)
 	case fault.Logout:
-		c.logout(f, a.Reason)
+		if c.cause == causeNone {
+			c.cause = causeTLogout
+		}
+		c.tell(f, a.Reason)
 	case fault.Disconnect:
 		c.cause = causeFault
 		c.abort(f)
@@ -99,7 +102,7 @@ func (c *channel) ask(f *dispatch.Frame) {
 	if c.state != chanUp {
 		return
 	}
-	c.sends = append(c.sends[:0], verbs.WR{ID: wrAsk, Op: verbs.Send, Flags: verbs.Signaled, NumSGE: 1})
+	c.sends = dispatch.Append(c.sends[:0], verbs.WR{ID: wrAsk, Op: verbs.Send, Flags: verbs.Signaled, NumSGE: 1})
 	c.sends[0].SGE[0] = verbs.SGE{Addr: addr, Length: uint32(n), LKey: c.res.mr.LKey()}
 	_, err = c.res.qp.Post(f, c.sends)
 	c.sends = c.sends[:0]

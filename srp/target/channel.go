@@ -76,6 +76,7 @@ type channel struct {
 	qpClosed   bool // the device forgets the QP: there will be no markers
 	closeQPOp  verbs.Op[verbs.None]
 	endWork    dispatch.Work
+	then       steps
 	disposed   dispatch.DPC
 
 	// Room for one call's work, so that nothing is on the heap.
@@ -83,6 +84,9 @@ type channel struct {
 	tlo srp.TLogout
 	wcs [pollBatch]verbs.WC
 }
+
+// steps is what comes after the channel's operations: made once, since a method value is on the heap.
+type steps struct{ accepted, parted, errored, forgotten verbs.ThenFunc[verbs.None] }
 
 // channelState is where a channel is in its life.
 //
@@ -159,6 +163,8 @@ const (
 )
 
 // notified takes what has completed, and arms the CQ when there is no more.
+//
+//level:dispatch noalloc
 func (c *channel) notified(f *dispatch.Frame, cq *verbs.CQ) { c.run(f) }
 
 // run does what there is to do, a bounded part at a time.
@@ -184,6 +190,8 @@ func (c *channel) run(f *dispatch.Frame) {
 }
 
 // runMore goes on where something was left, without looking at the CQ first.
+//
+//level:dispatch noalloc
 func (c *channel) runMore(f *dispatch.Frame) { c.run(f) }
 
 // completed handles one completion.
@@ -295,12 +303,12 @@ func (c *channel) send(f *dispatch.Frame, wr *verbs.WR) {
 	if len(c.sends) == cap(c.sends) {
 		c.flush(f)
 	}
-	c.sends = append(c.sends, *wr)
+	c.sends = dispatch.Append(c.sends, *wr)
 	c.posted++
 }
 
 // repost collects a receive to post again.
-func (c *channel) repost(i uint32) { c.recvs = append(c.recvs, c.res.recv(i)) }
+func (c *channel) repost(i uint32) { c.recvs = dispatch.Append(c.recvs, c.res.recv(i)) }
 
 // flush posts what has been collected: receives first, since what is sent may be answered at once.
 func (c *channel) flush(f *dispatch.Frame) {

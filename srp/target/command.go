@@ -245,12 +245,16 @@ func (k *command) execute(f *dispatch.Frame) {
 }
 
 // TaskReady is called by the server.
+//
+//level:dispatch noalloc
 func (k *command) TaskReady(f *dispatch.Frame, t *lun.Task, v lun.Verdict) {
 	k.prepared(f, v)
 	k.c.settle(f)
 }
 
 // TaskDone is called by the server.
+//
+//level:dispatch noalloc
 func (k *command) TaskDone(f *dispatch.Frame, t *lun.Task) {
 	k.respond(f)
 	k.c.settle(f)

@@ -57,7 +57,7 @@ func (c *channel) tell(f *dispatch.Frame, reason srp.LogoutReason) {
 	if err != nil {
 		panic("target: SRP_T_LOGOUT does not fit its own length: " + err.Error())
 	}
-	c.sends = append(c.sends[:0], verbs.WR{ID: wrLogout, Op: verbs.Send, Flags: verbs.Signaled, NumSGE: 1})
+	c.sends = dispatch.Append(c.sends[:0], verbs.WR{ID: wrLogout, Op: verbs.Send, Flags: verbs.Signaled, NumSGE: 1})
 	c.sends[0].SGE[0] = verbs.SGE{Addr: addr, Length: uint32(n), LKey: c.res.mr.LKey()}
 	_, err = c.res.qp.Post(f, c.sends)
 	c.sends = c.sends[:0]
@@ -85,7 +85,7 @@ func (c *channel) hangUp(f *dispatch.Frame) {
 	c.hungUp, c.state = true, chanHangingUp
 	c.timer.Cancel(f)
 	c.res.qp.Disconnect(&c.disconnect)
-	c.disconnect.Then(c.parted)
+	c.disconnect.Then(c.then.parted)
 }
 
 func (c *channel) parted(f *dispatch.Frame, _ verbs.None, _ error) { c.fail(f, causeDisconnected) }
@@ -117,18 +117,18 @@ func (c *channel) fail(f *dispatch.Frame, why cause) {
 	c.abort(f)
 	c.drains = 2
 	c.res.qp.Modify(&c.modify, verbs.Error)
-	c.modify.Then(c.errored)
+	c.modify.Then(c.then.errored)
 }
 
 // errored posts the markers: when both are back, so is everything before them.
 func (c *channel) errored(f *dispatch.Frame, _ verbs.None, err error) {
 	if err == nil {
-		c.sends = append(c.sends[:0], verbs.WR{ID: wrDrainSend, Op: verbs.Send, Flags: verbs.Signaled})
+		c.sends = dispatch.Append(c.sends[:0], verbs.WR{ID: wrDrainSend, Op: verbs.Send, Flags: verbs.Signaled})
 		_, err = c.res.qp.Post(f, c.sends)
 		c.sends = c.sends[:0]
 	}
 	if err == nil {
-		c.recvs = append(c.recvs[:0], verbs.RecvWR{ID: wrDrainRecv})
+		c.recvs = dispatch.Append(c.recvs[:0], verbs.RecvWR{ID: wrDrainRecv})
 		_, err = c.res.qp.PostRecv(f, c.recvs)
 		c.recvs = c.recvs[:0]
 	}
@@ -144,7 +144,7 @@ func (c *channel) closeQP(f *dispatch.Frame) {
 	}
 	c.qpClosed = true
 	c.res.qp.Close(&c.closeQPOp)
-	c.closeQPOp.Then(c.forgotten)
+	c.closeQPOp.Then(c.then.forgotten)
 }
 
 func (c *channel) forgotten(f *dispatch.Frame, _ verbs.None, _ error) {
@@ -183,7 +183,6 @@ func (c *channel) flushed(f *dispatch.Frame) {
 // dispose gives everything back.
 func (c *channel) dispose(f *dispatch.Frame) {
 	c.state = chanDisposing
-	c.endWork.Init(c.runDispose)
 	c.port.worker.Queue(&c.endWork)
 }
 

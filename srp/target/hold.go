@@ -91,6 +91,8 @@ func (k *command) unhold(f *dispatch.Frame) {
 }
 
 // awake is called when a delay is over.
+//
+//level:dispatch noalloc
 func (k *command) awake(f *dispatch.Frame) {
 	k.c.port.held.remove(k)
 	k.goOn(f)

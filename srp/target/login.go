@@ -60,6 +60,8 @@ func (p *Port) admit(f *dispatch.Frame, g *Group, req *srp.LoginReq, r *verbs.Co
 	c.disposed.Init(p.proc, c.runDisposed)
 	c.timer.Init(p.proc, c.hangUp)
 	c.patience.Init(p.proc, c.answer)
+	c.endWork.Init(c.runDispose)
+	c.then = steps{c.accepted, c.parted, c.errored, c.forgotten}
 	c.next, p.channels = p.channels, c
 	p.count++
 
@@ -240,7 +242,7 @@ func (c *channel) answer(f *dispatch.Frame) {
 		ReadsIssued: min(readsIssued, c.request.ReadsAnswered, p.cfg.Device.Attr().MaxReadAtomic),
 	}
 	c.res.qp.Accept(&c.accept, &c.acceptAttr)
-	c.accept.Then(c.accepted)
+	c.accept.Then(c.then.accepted)
 }
 
 // allowedIU is the MAXIMUM INITIATOR TO TARGET IU LENGTH of the response.

@@ -58,6 +58,8 @@ func codeOf(r lun.Response) srp.ResponseCode {
 }
 
 // FunctionDone is called by the server.
+//
+//level:dispatch noalloc
 func (k *command) FunctionDone(f *dispatch.Frame, m *lun.TMF) {
 	k.answer(f)
 	k.c.settle(f)

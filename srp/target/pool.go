@@ -63,7 +63,8 @@ func (p *pool) give(k *command) {
 
 // put takes k's pieces back, and returns the commands that have got theirs by it.
 func (p *pool) put(k *command) (served list) {
-	p.free = append(p.free, k.pieces[:k.numPieces]...)
+	n := len(p.free) // a place for each is there: all were in it at first
+	p.free = p.free[:n+copy(p.free[n:cap(p.free)], k.pieces[:k.numPieces])]
 	k.numPieces = 0
 	return p.serve()
 }

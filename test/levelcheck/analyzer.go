@@ -10,25 +10,30 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Analyzer checks one package after those it imports. Its result is a *Result.
-var Analyzer = &analysis.Analyzer{
-	Name:       "levelcheck",
-	Doc:        "hold functions at Dispatch to what Dispatch allows: no waiting, no unknown calls",
-	Run:        run,
-	ResultType: resultType,
-	FactTypes:  []analysis.Fact{new(Mark), new(Blocks)},
+// New makes the analyzer that checks one package after those it imports. Its result is a *Result. heap is what the
+// compiler reports of the packages; without it, the rule noalloc is not checked.
+func New(heap *Heap) *analysis.Analyzer {
+	return &analysis.Analyzer{
+		Name:       "levelcheck",
+		Doc:        "hold functions at Dispatch to what Dispatch allows: no waiting, no unknown calls, no allocation",
+		Run:        func(pass *analysis.Pass) (any, error) { return run(pass, heap) },
+		ResultType: resultType,
+		FactTypes:  []analysis.Fact{new(Mark), new(Blocks), new(Allocates)},
+	}
 }
 
 // Result is what there is to tell about a package beside its diagnostics.
 type Result struct {
 	Dispatch   int         // functions and function literals checked as Dispatch
 	Raised     int         // Passive functions checked between Raise and Lower
+	NoAlloc    int         // functions and function literals marked as of the data path
 	Exemptions []Exemption // by position
 }
 
 // checker is the work on one package. The stages in run fill its fields in order.
 type checker struct {
 	pass       *analysis.Pass
+	heap       *Heap
 	rules      []rule
 	exemptions map[line][]*Exemption
 	reported   map[string]bool
@@ -36,6 +41,7 @@ type checker struct {
 	closures    map[*types.Var]*ast.FuncLit // local variables that only ever hold this literal
 	inline      map[*ast.FuncLit]bool       // called where they stand: part of the function around them
 	litLevels   map[*ast.FuncLit]Level      // said by where the literal goes
+	noallocLits map[*ast.FuncLit]bool       // go to what stands on the data path
 	conversions []conversion
 
 	nodes  []*node
@@ -43,20 +49,22 @@ type checker struct {
 	byLit  map[*ast.FuncLit]*node
 }
 
-func run(pass *analysis.Pass) (any, error) {
+func run(pass *analysis.Pass, heap *Heap) (any, error) {
 	if !isOurs(pass.Pkg) {
 		return &Result{}, nil
 	}
 	c := &checker{
-		pass:       pass,
-		rules:      allRules(),
-		exemptions: make(map[line][]*Exemption),
-		reported:   make(map[string]bool),
-		closures:   make(map[*types.Var]*ast.FuncLit),
-		inline:     make(map[*ast.FuncLit]bool),
-		litLevels:  make(map[*ast.FuncLit]Level),
-		byFunc:     make(map[*types.Func]*node),
-		byLit:      make(map[*ast.FuncLit]*node),
+		pass:        pass,
+		heap:        heap,
+		rules:       allRules(),
+		exemptions:  make(map[line][]*Exemption),
+		reported:    make(map[string]bool),
+		closures:    make(map[*types.Var]*ast.FuncLit),
+		inline:      make(map[*ast.FuncLit]bool),
+		litLevels:   make(map[*ast.FuncLit]Level),
+		noallocLits: make(map[*ast.FuncLit]bool),
+		byFunc:      make(map[*types.Func]*node),
+		byLit:       make(map[*ast.FuncLit]*node),
 	}
 	c.readMarks()
 	c.readExemptions()
@@ -71,8 +79,10 @@ func run(pass *analysis.Pass) (any, error) {
 		c.inspect(n)
 	}
 	c.propagate()
+	c.findAllocs()
 
 	c.reportNodes()
+	c.reportAllocs()
 	c.exportFacts()
 	c.checkConversions()
 	c.reportUnused()
@@ -82,6 +92,9 @@ func run(pass *analysis.Pass) (any, error) {
 func (c *checker) result() *Result {
 	r := &Result{}
 	for _, n := range c.nodes {
+		if n.allocs.marked {
+			r.NoAlloc++
+		}
 		if n.level == Dispatch {
 			r.Dispatch++
 		} else if n.region != nil {

@@ -10,7 +10,8 @@ import (
 // own: there the level that the target says binds the value.
 type conversion struct {
 	pos    token.Pos
-	src    ast.Expr // nil when only its type is known: one of several results, a type argument
+	given  *types.Var // the field that it is a copy of, if it has no expression of its own
+	src    ast.Expr   // nil when only its type is known: one of several results, a type argument
 	from   types.Type
 	to     types.Type
 	holder *types.Var // the variable, parameter or field that takes it; nil if none
@@ -66,6 +67,10 @@ func (c *checker) conversionsIn(n ast.Node, stack []ast.Node) {
 		c.arguments(n)
 	case *ast.CompositeLit:
 		c.elements(n)
+	case *ast.RangeStmt:
+		c.ranges(n)
+	case *ast.UnaryExpr:
+		c.address(n)
 	case *ast.SendStmt:
 		if ch, ok := coreType(info.TypeOf(n.Chan)).(*types.Chan); ok {
 			c.add(n.Value, ch.Elem(), nil)
@@ -104,11 +109,74 @@ func (c *checker) keep(v conversion) {
 		return
 	}
 	if _, ok := types.Unalias(v.to).(*types.TypeParam); ok {
-		return // what it stands for is held to its constraint where it is instantiated
+		// What it stands for is held to its constraint where it is instantiated; but what is converted to it within the
+		// function might become a type of any level.
+		if funcSignature(v.from) != nil {
+			c.report(v.pos, ruleConvert, "a function becomes one of a type that is not known here: take it as a parameter of that type")
+		}
+		return
+	}
+	if c.structs(v) {
+		return
 	}
 	if funcSignature(v.to) != nil || types.IsInterface(v.to) {
 		c.conversions = append(c.conversions, v)
 	}
+}
+
+// structs records what the conversion of a struct does to its fields, which may have other marks in the new type.
+func (c *checker) structs(v conversion) bool {
+	from, ok := v.from.Underlying().(*types.Struct)
+	to, ok2 := v.to.Underlying().(*types.Struct)
+	if !ok || !ok2 {
+		return false
+	}
+	for i := range min(from.NumFields(), to.NumFields()) {
+		if from.Field(i) != to.Field(i) {
+			c.keep(conversion{pos: v.pos, given: from.Field(i), from: from.Field(i).Type(), to: to.Field(i).Type(), holder: to.Field(i)})
+		}
+	}
+	return true
+}
+
+// ranges records what a range over a slice, map or channel puts into variables that were there before it.
+func (c *checker) ranges(n *ast.RangeStmt) {
+	if n.Tok != token.ASSIGN {
+		return
+	}
+	key, value := rangeTypes(c.pass.TypesInfo.TypeOf(n.X))
+	for lhs, from := range map[ast.Expr]types.Type{n.Key: key, n.Value: value} {
+		if lhs != nil && from != nil {
+			c.keep(conversion{pos: lhs.Pos(), from: from, to: c.pass.TypesInfo.TypeOf(lhs), holder: c.variable(lhs)})
+		}
+	}
+}
+
+func rangeTypes(t types.Type) (key, value types.Type) {
+	switch t := coreType(t).(type) {
+	case *types.Slice:
+		return nil, t.Elem()
+	case *types.Array:
+		return nil, t.Elem()
+	case *types.Map:
+		return t.Key(), t.Elem()
+	case *types.Chan:
+		return t.Elem(), nil
+	}
+	return nil, nil
+}
+
+// address refuses to take the address of a variable or field that has a mark of its own: what is put in through the
+// pointer is not seen.
+func (c *checker) address(n *ast.UnaryExpr) {
+	if n.Op != token.AND {
+		return
+	}
+	v := c.variable(n.X)
+	if v == nil || funcSignature(v.Type()) == nil || c.levelOfVar(v) == c.levelOfType(v.Type()) {
+		return
+	}
+	c.report(n.Pos(), ruleConvert, "the address of %s is taken, which is called at Dispatch: give its type a name with that mark", types.ExprString(n.X))
 }
 
 // arguments records what a call converts: to its type, to its parameters, or to the elements that it appends.

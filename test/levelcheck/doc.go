@@ -37,8 +37,23 @@
 //	pool      sync.Pool
 //	cgo       a call into C
 //	std       any other call out of the module that is not on the list in allowlist.go
+//	noalloc   memory from the heap on the data path
 //	mark      a mark that is misspelt, stands on nothing, or contradicts the signature; a frame that is not first
 //	allow     an exemption that is badly formed, gives no reason, or is not needed
+//
+// # The data path
+//
+// What is marked noalloc takes no memory from the heap, nor does what it calls in this module, at whatever level. What
+// becomes a function type, variable or interface method marked noalloc is held to it too. The compiler says what escapes
+// to the heap: the command has the packages built with -gcflags=-m, the report comes from the build cache when nothing
+// has changed, and each of its lines becomes an error of the function that it is in. Inlining is off for this, so that
+// the line is the one that was written. Constants, values without size and functions that capture nothing escape
+// without taking memory. What is decided only when the program runs the report does not tell, so the source is searched
+// for it: writes to maps, strings that are put together or converted, make of a size that is not constant, append.
+// dispatch.Append stands in for the latter. It is also allowed on parts of arrays, and in functions whose names start
+// with Append, on what their caller gave, who is held to the same; that there is room is for tests to show.
+//
+// Packages whose names end in test stand in for others, and are not held to it.
 //
 // The arguments of panic are not looked at: they are evaluated when an invariant is broken already.
 //
@@ -47,16 +62,18 @@
 //	//level:allow RULE: reason
 //
 // on its own line frees the statement that starts on the next line from one rule. mark and allow know no exemption, nor
-// do the functions of the data path (StartIO, BuildIO, Post, Poll, handleRSP). The command prints all of them.
+// do the functions of the data path (StartIO, BuildIO, Post, Poll, handleRSP). The command prints all of them, and fails
+// when there are more than 10 outside packages for tests.
 //
 // # Limits
 //
-// Values that travel through any and come out by a type assertion to a function type, reflection and unsafe are not
-// followed. A frame that one function raises and another lowers is not seen between the two. Loops are not
-// bounded, and allocation is not looked for.
+// Reflection and unsafe are not followed. A frame that one function raises and another lowers is not seen between the
+// two. Loops are not bounded. Package verbs/dispatch checks when the program runs what this one cannot: see its tag
+// leveltwin.
 //
 // # Testing
 //
 // testdata holds for every rule a package that breaks it, with what must be said on each line, and what is near to
-// it and allowed.
+// it and allowed. A second one breaks it directly, through an interface, a function value, a closure, a generic function
+// and a generic type; a table in routes_test.go fails for a rule or a route that has none.
 package levelcheck

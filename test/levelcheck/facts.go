@@ -12,8 +12,14 @@ type Blocks struct {
 	Reason string // "file.go:12: sends on a channel", through the calls that lead there
 }
 
-func (*Mark) AFact()   {}
-func (*Blocks) AFact() {}
+// Allocates is the fact that a function must not stand on the data path, and why.
+type Allocates struct {
+	Reason string // like that of Blocks
+}
+
+func (*Mark) AFact()      {}
+func (*Blocks) AFact()    {}
+func (*Allocates) AFact() {}
 
 func (m *Mark) String() string {
 	if m.NoAlloc {
@@ -23,3 +29,5 @@ func (m *Mark) String() string {
 }
 
 func (b *Blocks) String() string { return "blocks: " + b.Reason }
+
+func (a *Allocates) String() string { return "allocates: " + a.Reason }

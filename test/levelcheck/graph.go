@@ -15,12 +15,16 @@ type node struct {
 	pos   token.Pos
 	sig   *types.Signature
 	body  *ast.BlockStmt
-	fn    *types.Func // nil for a literal
+	fn    *types.Func  // nil for a literal
+	lit   *ast.FuncLit // nil for a declaration
+	root  ast.Node     // the declaration or literal
+	from  token.Pos    // where what belongs to it starts
 
 	findings []finding // what Dispatch does not allow, in the order of the source
 	edges    []edge
 	region   *region // where a function below Dispatch has raised; nil if nowhere
 	blocks   string  // why a computing function must not be called at Dispatch; "" if it may
+	allocs   allocs
 }
 
 // A finding breaks a rule if its function is at Dispatch.
@@ -62,7 +66,7 @@ func (c *checker) addDecl(decl *ast.FuncDecl) {
 	if !ok || decl.Body == nil || isCgo(fn.Name()) {
 		return
 	}
-	n := &node{name: c.funcName(fn), level: c.levelOf(fn), pos: decl.Name.Pos(), sig: fn.Signature(), body: decl.Body, fn: fn}
+	n := &node{name: c.funcName(fn), level: c.levelOf(fn), pos: decl.Name.Pos(), sig: fn.Signature(), body: decl.Body, fn: fn, root: decl, from: decl.Pos()}
 	if fn.Name() == "init" && fn.Signature().Recv() == nil {
 		n.level = Passive
 	}
@@ -82,7 +86,7 @@ func (c *checker) addLit(lit *ast.FuncLit) {
 	if !bound {
 		level = ofSignature(sig)
 	}
-	n := &node{name: "the function literal at " + c.at(lit.Pos()), level: level, pos: lit.Pos(), sig: sig, body: lit.Body}
+	n := &node{name: "the function literal at " + c.at(lit.Pos()), level: level, pos: lit.Pos(), sig: sig, body: lit.Body, lit: lit, root: lit, from: lit.Pos() + 1}
 	c.nodes = append(c.nodes, n)
 	c.byLit[lit] = n
 }
@@ -139,6 +143,10 @@ func (c *checker) exportFacts() {
 	for _, n := range c.nodes {
 		if n.fn != nil && n.blocks != "" {
 			c.pass.ExportObjectFact(n.fn, &Blocks{Reason: n.blocks})
+		}
+		// What breaks another rule is told of, or not called, because of that.
+		if n.fn != nil && n.allocs.reason != "" && n.blocks == "" && len(n.findings) == 0 {
+			c.pass.ExportObjectFact(n.fn, &Allocates{Reason: n.allocs.reason})
 		}
 	}
 }

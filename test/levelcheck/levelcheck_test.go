@@ -14,9 +14,19 @@ import (
 
 // TestRules checks the packages in testdata: that what is wanted on their lines is said there, and nothing else.
 func TestRules(t *testing.T) {
-	analysistest.Run(t, testdata(t), levelcheck.Analyzer,
+	analysistest.Run(t, testdata(t), levelcheck.New(nil),
 		"./raise", "./passive", "./blocks/...", "./dynamic", "./convert/...", "./channel", "./lock", "./sleep",
-		"./gostmt", "./deferred", "./pool", "./std", "./mark", "./allow", "./panics")
+		"./gostmt", "./deferred", "./pool", "./std", "./mark", "./allow", "./panics",
+		"./flows", "./routes/...")
+}
+
+// TestNoAlloc checks the packages whose rules need the compiler's report.
+func TestNoAlloc(t *testing.T) {
+	heap, err := levelcheck.ReadHeap(testdata(t), []string{"./noalloc/..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	analysistest.Run(t, testdata(t), levelcheck.New(heap), "./noalloc/...")
 }
 
 // TestCgo stands apart because its package is compiled only with cgo.
@@ -27,7 +37,7 @@ func TestCgo(t *testing.T) {
 		}
 		t.Skip("needs a C compiler (package gcc)")
 	}
-	analysistest.Run(t, testdata(t), levelcheck.Analyzer, "./cgo")
+	analysistest.Run(t, testdata(t), levelcheck.New(nil), "./cgo", "./routes/cgo")
 }
 
 func testdata(t *testing.T) string {

@@ -18,6 +18,18 @@ var marks = map[string]Mark{
 	"dispatch noalloc": {Level: Dispatch, NoAlloc: true},
 }
 
+// HasNoAlloc reports whether a mark of the data path stands in a file.
+func HasNoAlloc(file *ast.File) bool {
+	for _, group := range file.Comments {
+		for _, comment := range markComments(group) {
+			if marks[strings.TrimPrefix(directiveText(comment), directive)].NoAlloc {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // readMarks attaches every mark of the package to its object as a fact, and reports marks that are misspelt, that
 // contradict a signature, or that stand where nothing has a level.
 func (c *checker) readMarks() {

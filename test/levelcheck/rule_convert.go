@@ -23,6 +23,9 @@ func (c *checker) bindLiterals() {
 		if level := c.targetLevel(v); level != Computing && c.litLevels[lit] != Dispatch {
 			c.litLevels[lit] = level
 		}
+		if c.targetNoAlloc(v) {
+			c.noallocLits[lit] = true
+		}
 	}
 }
 
@@ -34,25 +37,81 @@ func (c *checker) targetLevel(v conversion) Level {
 	return c.levelOfType(v.to)
 }
 
+// targetNoAlloc reports whether a conversion to a function type puts the function on the data path.
+func (c *checker) targetNoAlloc(v conversion) bool {
+	if v.holder != nil {
+		return c.noallocVar(v.holder)
+	}
+	return c.noallocType(v.to)
+}
+
 // checkConversions holds values to the level of the type, variable or interface that they become: once a function value
 // or an object is called through it, nobody sees any more what is behind it.
 func (c *checker) checkConversions() {
 	for _, v := range c.conversions {
-		var wrong string
-		if funcSignature(v.to) != nil {
-			wrong = c.wrongFunction(v)
-		} else {
-			wrong = c.wrongObject(v)
-		}
+		wrong, rule := c.wrongConversion(v)
 		if wrong == "" {
 			continue
 		}
-		if e := c.exempt(v.pos, ruleConvert); e != nil {
+		if e := c.exempt(v.pos, rule); e != nil {
 			e.used = true
 			continue
 		}
-		c.report(v.pos, ruleConvert, "%s", wrong)
+		c.report(v.pos, rule, "%s", wrong)
 	}
+}
+
+// wrongConversion says why a conversion must not be, and by which rule; "" if it may.
+func (c *checker) wrongConversion(v conversion) (wrong, rule string) {
+	if funcSignature(v.to) != nil {
+		if wrong = c.wrongFunction(v); wrong != "" {
+			return wrong, ruleConvert
+		}
+		return c.slowFunction(v), ruleNoAlloc
+	}
+	if wrong = c.wrongObject(v, c.dispatchMethod); wrong != "" {
+		return wrong, ruleConvert
+	}
+	return c.wrongObject(v, c.pathMethod), ruleNoAlloc
+}
+
+// slowFunction says why a value must not become a function of the data path; "" if it may.
+func (c *checker) slowFunction(v conversion) string {
+	if !c.targetNoAlloc(v) || isTestSupport(c.pass.Pkg) {
+		return ""
+	}
+	if v.src == nil {
+		if v.given != nil && c.noallocVar(v.given) || c.noallocType(v.from) {
+			return ""
+		}
+		return "a function becomes one of the data path, and is not known not to allocate"
+	}
+	if c.pass.TypesInfo.Types[ast.Unparen(v.src)].IsNil() || c.literal(v.src) != nil {
+		return "" // a literal is checked itself
+	}
+	if fn := c.function(v.src); fn != nil {
+		return c.unfitForPath(fn.Origin(), "becomes a function of the data path")
+	}
+	if c.noallocValue(v.src) {
+		return ""
+	}
+	return types.ExprString(v.src) + " becomes a function of the data path, and neither its type nor its variable is marked noalloc"
+}
+
+// A demand is what an interface's method asks of what implements it: whether it asks at all, in which words, whether the
+// signature alone fulfils it, and how to tell what does not.
+type demand struct {
+	asked, bySignature bool
+	words              string
+	unfit              func(fn *types.Func, role string) string
+}
+
+func (c *checker) dispatchMethod(method *types.Func) demand {
+	return demand{c.levelOf(method) == Dispatch, ofSignature(method.Signature()) == Dispatch, "which is called at Dispatch", c.unfit}
+}
+
+func (c *checker) pathMethod(method *types.Func) demand {
+	return demand{c.markedNoAlloc(method) && !isTestSupport(c.pass.Pkg), false, "which is on the data path", c.unfitForPath}
 }
 
 // wrongFunction says why a value must not become a function at Dispatch; "" if it may.
@@ -62,7 +121,7 @@ func (c *checker) wrongFunction(v conversion) string {
 	}
 	from := v.from
 	if v.src == nil {
-		if c.levelOfType(from) == Dispatch {
+		if v.given != nil && c.levelOfVar(v.given) == Dispatch || c.levelOfType(from) == Dispatch {
 			return ""
 		}
 		return "a function of unknown level becomes one that is called at Dispatch"
@@ -80,34 +139,35 @@ func (c *checker) wrongFunction(v conversion) string {
 }
 
 // wrongObject says why an object must not be called through an interface; "" if it may.
-func (c *checker) wrongObject(v conversion) string {
+func (c *checker) wrongObject(v conversion, asks func(method *types.Func) demand) string {
 	iface, ok := v.to.Underlying().(*types.Interface)
 	if !ok || types.Identical(v.from, v.to) || isNil(v.from) {
 		return ""
 	}
 	for method := range iface.Methods() {
 		method = method.Origin()
-		if c.levelOf(method) != Dispatch {
+		d := asks(method)
+		if !d.asked {
 			continue
 		}
 		obj, _, _ := types.LookupFieldOrMethod(v.from, true, method.Pkg(), method.Name())
 		impl, ok := obj.(*types.Func)
 		if !ok {
-			if ofSignature(method.Signature()) == Dispatch {
+			if d.bySignature {
 				continue // whatever implements it has the frame in its signature too
 			}
 			if !method.Exported() && method.Pkg() == c.pass.Pkg {
-				if wrong := c.unfitHere(method); wrong != "" {
+				if wrong := c.unfitHere(method, d); wrong != "" {
 					return wrong
 				}
 				continue
 			}
-			return "what implements " + c.funcName(method) + ", which is called at Dispatch, is not known here"
+			return "what implements " + c.funcName(method) + ", " + d.words + ", is not known here"
 		}
 		if impl = impl.Origin(); impl == method {
 			continue
 		}
-		if wrong := c.unfit(impl, "implements "+c.funcName(method)+", which is called at Dispatch"); wrong != "" {
+		if wrong := d.unfit(impl, "implements "+c.funcName(method)+", "+d.words); wrong != "" {
 			return wrong
 		}
 	}
@@ -116,12 +176,12 @@ func (c *checker) wrongObject(v conversion) string {
 
 // unfitHere is unfit for whatever can implement a method that is not exported: the methods of that name in this
 // package.
-func (c *checker) unfitHere(method *types.Func) string {
+func (c *checker) unfitHere(method *types.Func, d demand) string {
 	for _, n := range c.nodes {
 		if n.fn == nil || n.fn.Name() != method.Name() || n.fn.Signature().Recv() == nil {
 			continue
 		}
-		if wrong := c.unfit(n.fn, "can implement "+c.funcName(method)+", which is called at Dispatch"); wrong != "" {
+		if wrong := d.unfit(n.fn, "can implement "+c.funcName(method)+", "+d.words); wrong != "" {
 			return wrong
 		}
 	}

@@ -31,6 +31,7 @@ const (
 	rulePool    = "pool"
 	ruleCgo     = "cgo"
 	ruleStd     = "std"
+	ruleNoAlloc = "noalloc"
 )
 
 // allRules are in the order in which they are asked about a call, the particular before the general.
@@ -57,7 +58,7 @@ func ruleNames() []string {
 	for _, r := range allRules() {
 		names = append(names, r.name)
 	}
-	return append(names, ruleConvert)
+	return append(names, ruleConvert, ruleNoAlloc)
 }
 
 func exemptible(name string) bool { return slices.Contains(ruleNames(), name) }

@@ -44,6 +44,8 @@ func (d *DPC) Processor() *Processor { return d.p }
 
 // Queue leaves d for its processor: it runs when the frame is lowered, or when
 // whoever owns the processor comes to it; never inside the call. Level: Dispatch.
+//
+//level:dispatch noalloc
 func (d *DPC) Queue(f *Frame) {
 	// Once it is pushed, d may run and belong to somebody else.
 	if p := d.p; d.push() && f.p != p {
@@ -53,6 +55,8 @@ func (d *DPC) Queue(f *Frame) {
 
 // Post is Queue for callers that have no frame: workers, timers of the runtime,
 // Passive code. It does not wait and may be called at both levels.
+//
+//level:dispatch noalloc
 func (d *DPC) Post() {
 	if p := d.p; d.push() {
 		p.kick()

@@ -19,10 +19,14 @@ func (f *Frame) Processor() *Processor { return f.p }
 
 // On reports whether the frame owns p: only then may state that p serialises be
 // touched at once. If not, queue a DPC. Level: Dispatch.
+//
+//level:dispatch noalloc
 func (f *Frame) On(p *Processor) bool { return f.owns && f.p == p }
 
 // Now returns the processor's monotonic clock, read at most once a batch.
 // Level: Dispatch.
+//
+//level:dispatch noalloc
 func (f *Frame) Now() time.Duration {
 	if !f.fresh {
 		f.now, f.fresh = f.p.clock(), true

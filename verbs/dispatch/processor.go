@@ -22,7 +22,7 @@ type Processor struct {
 
 	// trace stops at a point in model tests; nil otherwise.
 	//
-	//level:dispatch
+	//level:dispatch noalloc
 	trace func(point)
 
 	flag   atomic.Uint32 // flagIdle or flagHeld; a stale read only costs a wake
@@ -58,7 +58,7 @@ type Stats struct {
 
 // clockFunc reads a monotonic clock.
 //
-//level:dispatch
+//level:dispatch noalloc
 type clockFunc func() time.Duration
 
 // Option sets a property of a Processor.

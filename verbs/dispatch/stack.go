@@ -8,7 +8,7 @@ type Linked[T any] interface {
 
 	// Link returns where the item keeps its link.
 	//
-	//level:dispatch
+	//level:dispatch noalloc
 	Link() **T
 }
 
@@ -25,6 +25,8 @@ type Stack[T any, P Linked[T]] struct {
 func (s *Stack[T, P]) Empty() bool { return s.head.Load() == nil }
 
 // Push adds n and reports whether the stack was empty.
+//
+//level:dispatch noalloc
 func (s *Stack[T, P]) Push(n P) bool {
 	for {
 		old := s.head.Load()
@@ -36,6 +38,8 @@ func (s *Stack[T, P]) Push(n P) bool {
 }
 
 // Take removes everything and returns it in the order of the pushes.
+//
+//level:dispatch noalloc
 func (s *Stack[T, P]) Take() (head, tail P) {
 	n := P(s.head.Swap(nil))
 	tail = n

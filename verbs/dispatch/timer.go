@@ -22,10 +22,14 @@ func (t *Timer) Armed() bool { return t.armed }
 
 // Arm makes t fire d from now (f.Now), also when it was armed for another time.
 // Level: Dispatch, on the timer's processor.
+//
+//level:dispatch noalloc
 func (t *Timer) Arm(f *Frame, d time.Duration) { t.ArmAt(f, f.Now()+d) }
 
 // ArmAt makes t fire at the deadline on the clock of f.Now.
 // Level: Dispatch, on the timer's processor.
+//
+//level:dispatch noalloc
 func (t *Timer) ArmAt(f *Frame, deadline time.Duration) {
 	p := t.p
 	p.mustOwn(f)
@@ -39,6 +43,8 @@ func (t *Timer) ArmAt(f *Frame, deadline time.Duration) {
 
 // Cancel disarms t and reports whether it was armed.
 // Level: Dispatch, on the timer's processor.
+//
+//level:dispatch noalloc
 func (t *Timer) Cancel(f *Frame) bool {
 	t.p.mustOwn(f)
 	if !t.armed {

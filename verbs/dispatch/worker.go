@@ -97,6 +97,8 @@ func (w *Worker) Idle() bool {
 
 // Queue leaves an item for the worker and reports whether it was not queued
 // already. It does not wait and may be called at both levels.
+//
+//level:dispatch noalloc
 func (w *Worker) Queue(k *Work) bool {
 	if !k.queued.CompareAndSwap(false, true) {
 		return false

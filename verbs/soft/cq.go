@@ -30,6 +30,7 @@ func (h *HCA) CreateCQ(ctx context.Context, attr *verbs.CQAttr, up *verbs.CQ) (v
 	return &cq{up: up, proc: attr.Processor, ring: make([]cqe, attr.Entries)}, nil
 }
 
+//level:dispatch noalloc
 func (c *cq) Poll(f *dispatch.Frame, wcs []verbs.WC) int {
 	k := min(c.n, uint32(len(wcs)))
 	for i := range k {
@@ -45,6 +46,7 @@ func (c *cq) Poll(f *dispatch.Frame, wcs []verbs.WC) int {
 	return int(k)
 }
 
+//level:dispatch noalloc
 func (c *cq) Arm(f *dispatch.Frame) bool {
 	if c.n != 0 {
 		return true
@@ -54,6 +56,8 @@ func (c *cq) Arm(f *dispatch.Frame) bool {
 }
 
 // push adds a completion and reports whether there was room.
+//
+//level:dispatch noalloc
 func (c *cq) push(f *dispatch.Frame, e *cqe) bool {
 	if c.n == uint32(len(c.ring)) {
 		return false

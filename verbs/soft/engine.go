@@ -10,6 +10,8 @@ import (
 //
 // A request that cannot go on (no receive, a key in use, a budget used up) leaves
 // the engine where it is, and what ends the wait queues the engine again.
+//
+//level:dispatch noalloc
 func (q *qp) runAway(f *dispatch.Frame) {
 	if !q.attached.Load() {
 		q.home.Queue(f)

@@ -69,6 +69,8 @@ func (m *mover) abort() {
 
 // move copies until the budget is used up. It asks to wait when there is more, with
 // the engine queued again, or when the fabric's fault layer stalls it.
+//
+//level:dispatch noalloc
 func (m *mover) move(f *dispatch.Frame, q *qp) (verbs.Status, bool) {
 	op := q.sq[q.exec&q.sqMask].wr.Op
 	for m.left > 0 {

@@ -82,6 +82,7 @@ type sqEntry struct {
 
 func (q *qp) State() verbs.QPState { return verbs.QPState(q.state.Load()) }
 
+//level:dispatch noalloc
 func (q *qp) Post(f *dispatch.Frame, wrs []verbs.WR) (accepted int, err error) {
 	if s := q.State(); s != verbs.RTS && s != verbs.Error {
 		return 0, verbs.ErrState
@@ -111,6 +112,7 @@ func (q *qp) sane(wr *verbs.WR) bool {
 	return wr.Op < verbs.Recv && uint32(wr.NumSGE) <= q.attr.MaxSGE && (wr.Op != verbs.BindWindow || wr.NumSGE == 1)
 }
 
+//level:dispatch noalloc
 func (q *qp) Ring(f *dispatch.Frame) {
 	if q.attached.Load() {
 		q.away.Queue(f)
@@ -122,6 +124,7 @@ func (q *qp) Ring(f *dispatch.Frame) {
 	q.home.Queue(f)
 }
 
+//level:dispatch noalloc
 func (q *qp) PostRecv(f *dispatch.Frame, wrs []verbs.RecvWR) (accepted int, err error) {
 	s := q.State()
 	if s == verbs.Reset {
@@ -149,6 +152,8 @@ func (q *qp) PostRecv(f *dispatch.Frame, wrs []verbs.RecvWR) (accepted int, err 
 }
 
 // runHome reaps what the engine has executed, and flushes when there is none.
+//
+//level:dispatch noalloc
 func (q *qp) runHome(f *dispatch.Frame) {
 	q.reap(f)
 	if q.failed.Load() && q.State() != verbs.Error {

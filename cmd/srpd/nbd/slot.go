@@ -49,6 +49,8 @@ const (
 // done is the request's DoneFunc: the reply goes to the connection's batch. In the
 // frame that the reader has raised it is the reader who writes it, right after
 // Lower. Level: Dispatch.
+//
+//level:dispatch noalloc
 func (s *slot) done(f *dispatch.Frame, _ *disk.Request) {
 	c := s.conn
 	c.completed.push(s)

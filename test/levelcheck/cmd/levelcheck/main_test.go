@@ -13,10 +13,13 @@ func TestExitCodes(t *testing.T) {
 		code    int
 		says    []string
 	}{
-		{"./panics", 0, []string{"levelcheck: 1 packages, 1 functions at Dispatch, 0 that raise, 0 exemptions, 0 rules broken"}},
+		{"./panics", 0, []string{"levelcheck: 1 packages, 1 functions at Dispatch, 0 on the data path, 0 that raise, 0 exemptions, 0 of them outside tests, 0 rules broken"}},
 		{"./channel", 1, []string{"channel/channel.go:15:2: [channel] at Dispatch: sends on a channel"}},
 		{"./allow", 1, []string{"allow/allow.go:15: used: exempt from lock: held for a few instructions by one other function"}},
 		{"./blocks/high", 1, []string{"[blocks] at Dispatch: calls low.Queue.PushTwice"}},
+		{"./noalloc", 1, []string{"noalloc.go:29:12: [noalloc] on the data path: new(request) escapes to heap"}},
+		{"./exemptions", 1, []string{"0 rules broken", "11 exemptions outside tests; at most 10 may be"}},
+		{"./exemptionstest", 0, []string{"11 exemptions, 0 of them outside tests, 0 rules broken"}},
 		{"./absent", 2, nil},
 	}
 	for _, test := range tests {
