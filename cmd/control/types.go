@@ -43,7 +43,7 @@ type Target struct {
 	Initiator string `json:"initiator_id"` // likewise
 	String    string `json:"login_string"` // as ib_srp's add_target takes it
 	Origin    string `json:"origin"`       // who wants it: configuration, embedded (of itself), control (by AddTarget)
-	State     string `json:"state"`        // connecting, up, suspended, logged-out (by Logout), closed
+	State     string `json:"state"`        // connecting, up, failed (for last_error; it is tried again), suspended, logged-out (by Logout), closed
 	Lost      bool   `json:"lost"`         // away for longer than it is waited for
 	Logins    uint64 `json:"logins"`       // that have succeeded
 	LastError string `json:"last_error,omitempty"`
@@ -145,7 +145,7 @@ type Path struct {
 	TargetID  string `json:"target_id"`    // of the target port: 128 bits, hexadecimal
 	Initiator string `json:"initiator_id"` // of the initiator port, likewise
 	LUN       string `json:"lun"`
-	State     string `json:"state"` // of the target
+	State     string `json:"state"` // of the target; failed: see the unit's error
 }
 
 // Counters is what has been counted since the daemon was started.

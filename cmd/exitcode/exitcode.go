@@ -112,11 +112,19 @@ func Of(err error) Code {
 	return Failure
 }
 
+// Advice returns what the user can do next, or "".
+func Advice(err error) string {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e.Advice
+	}
+	return ""
+}
+
 // Print tells people of an error: what failed, and what they can do.
 func Print(w io.Writer, program string, err error) {
 	lines := strings.Split(err.Error(), "\n")
 	fmt.Fprintf(w, "%s: %s\n", program, strings.Join(lines, "\n  "))
-	if e := (*Error)(nil); errors.As(err, &e) && e.Advice != "" {
-		fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(e.Advice, "\n", "\n  "))
+	if advice := Advice(err); advice != "" {
+		fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(advice, "\n", "\n  "))
 	}
 }

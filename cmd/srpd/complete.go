@@ -49,7 +49,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 		if o.luns < 1 || o.luns > daemon.MaxUnits {
 			return exitcode.Errorf(exitcode.Usage, "--luns is %d, want 1 to %d", o.luns, daemon.MaxUnits)
 		}
-		e := daemon.Embedded{Name: daemon.DefaultName}
+		e := daemon.Embedded{Name: daemon.DefaultName, Required: true}
 		for range o.luns {
 			e.Units = append(e.Units, daemon.Unit{Store: embedded.Kind(o.store), Size: uint64(o.size)})
 		}
@@ -61,7 +61,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	if changed("target") {
 		c.Targets = nil
 		for _, t := range o.targets {
-			c.Targets = append(c.Targets, daemon.Target{Login: t})
+			c.Targets = append(c.Targets, daemon.Target{Login: t, Required: true})
 		}
 	}
 	return locate(c)

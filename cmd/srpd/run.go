@@ -115,16 +115,32 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	// Processors want a CPU when they want one, beside those for everything else.
 	runtime.GOMAXPROCS(runtime.NumCPU() + d.Processors())
 	announce(cmd.OutOrStdout(), d)
-	manager.Ready(fmt.Sprintf("%d disks served", d.Served()))
+	manager.Ready(d.Summary())
 	manager.Watch(d.Alive)
-	select {
-	case <-s.ctx.Done():
-	case err = <-d.Failed():
-	}
+	err = attend(s.ctx, d, manager)
 	manager.Stopping()
 	over, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
 	return errors.Join(err, d.Stop(over))
+}
+
+// statusTime is how old what the service manager is told may be.
+const statusTime = 2 * time.Second
+
+// attend waits for the end, and tells the service manager what is served and what is missing.
+func attend(ctx context.Context, d *daemon.Daemon, manager *service.Manager) error {
+	tick := time.NewTicker(statusTime)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-d.Failed():
+			return err
+		case <-tick.C:
+			manager.Status(d.Summary())
+		}
+	}
 }
 
 // announce tells the user, when the disks are served, where, and what to try.
@@ -148,6 +164,11 @@ func announce(w io.Writer, d *daemon.Daemon) {
 				first, area = uri, min(area, u.Disk.Size)
 			}
 		}
+	}
+	if first == "" {
+		fmt.Fprintf(&b, "no disk is served yet: %s\n", d.Summary())
+		_, _ = io.WriteString(w, b.String())
+		return
 	}
 	fmt.Fprintf(&b, "\nTry:\n  nbdinfo '%s'\n  qemu-img bench -f raw -t none -d 32 '%s'\n", first, first)
 	fmt.Fprintf(&b, "  fio --name=try --ioengine=nbd --uri='%s' --rw=randread --bs=4k --iodepth=32 --size=%s\n", first, bytesize.Format(area))

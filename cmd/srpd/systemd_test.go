@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"minisrp/cmd/exitcode"
 )
@@ -41,35 +42,52 @@ func TestUnitFiles(t *testing.T) {
 	}
 }
 
-// The daemon tells systemd what it does, and is alive.
-func TestNotify(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "notify")
+// notified is a socket that srpd takes for systemd's.
+type notified struct {
+	t    *testing.T
+	c    *net.UnixConn
+	told strings.Builder
+}
+
+// notifySocket makes one for what this test starts.
+func notifySocket(t *testing.T) *notified {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "notify")
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { _ = c.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
+	return &notified{t: t, c: c}
+}
+
+// await reads until systemd has been told a text, and returns all that it was told.
+func (n *notified) await(text string) string {
+	n.t.Helper()
+	_ = n.c.SetReadDeadline(time.Now().Add(readyTime))
+	for b := make([]byte, 4096); !strings.Contains(n.told.String(), text); {
+		k, err := n.c.Read(b)
+		if err != nil {
+			n.t.Fatalf("systemd is not told %q: %v\n%s", text, err, n.told.String())
+		}
+		n.told.Write(append(b[:k], '\n'))
+	}
+	return n.told.String()
+}
+
+// The daemon tells systemd what it does, and is alive.
+func TestNotify(t *testing.T) {
+	dir := t.TempDir()
+	c := notifySocket(t)
 	t.Setenv("WATCHDOG_USEC", "200000")
 	p := start(t, filepath.Join(dir, "state"), embeddedArgs("--luns", "2")...)
-	var told strings.Builder
-	await := func(text string) {
-		t.Helper()
-		for b := make([]byte, 4096); !strings.Contains(told.String(), text); {
-			n, err := c.Read(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			told.Write(append(b[:n], '\n'))
-		}
-	}
-	await("READY=1\nSTATUS=2 disks served")
-	await("WATCHDOG=1\nWATCHDOG=1")
+	c.await("READY=1\nSTATUS=2 disks served")
+	c.await("WATCHDOG=1\nWATCHDOG=1")
 	p.stop()
-	await("STOPPING=1")
-	if i, k := strings.Index(told.String(), "STATUS="), strings.Index(told.String(), "READY=1"); i < 0 || i > k {
-		t.Errorf("systemd is told\n%s", told.String())
+	told := c.await("STOPPING=1")
+	if i, k := strings.Index(told, "STATUS="), strings.Index(told, "READY=1"); i < 0 || i > k {
+		t.Errorf("systemd is told\n%s", told)
 	}
 	// A start that fails is not ready.
 	out, code := output(t, exec.Command(srpdPath, "run", "--state-dir", dir+"/x", "--embedded", "--lun", "7"))

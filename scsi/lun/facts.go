@@ -115,6 +115,12 @@ func (u *Unit) identification(at Port) []byte {
 	return v.Append(nil)
 }
 
+// UnitID returns the identity, by VPD page 83h, of the unit with a serial, whether or not there is one now.
+func UnitID(serial string) scsi.UnitID {
+	id, _ := scsi.UnitIdentity((&Config{Vendor: "-", Serial: serial}).designators()) // there is an NAA designator
+	return id
+}
+
 // unitName is the NAA registered extended name of the unit with a serial: the same wherever and however often the
 // unit is made, and with another serial another.
 func unitName(serial string) [16]byte {

@@ -144,10 +144,10 @@ func TestFull(t *testing.T) {
 	want := daemon.Defaults()
 	want.QueueSize, want.Metrics = 48, "9810"
 	want.StateDir, want.Socket, want.TCP, want.Control = "/var/lib/minisrp", "/run/minisrp/nbd.sock", "127.0.0.1:10809", "/run/minisrp/control.sock"
-	want.Embedded = []daemon.Embedded{{Name: "lab", Faults: []string{"delay=20ms,op=read,every=10", "capacity=0@1"}, Units: []daemon.Unit{
+	want.Embedded = []daemon.Embedded{{Name: "lab", Required: true, Faults: []string{"delay=20ms,op=read,every=10", "capacity=0@1"}, Units: []daemon.Unit{
 		{Store: embedded.File, Size: 64 << 20, Path: "lab.img"}, {Store: embedded.RAM, Size: 1 << 20, ReadOnly: true},
 	}}}
-	want.Targets = []daemon.Target{{Login: strings.Trim(login, `"`), Channels: 2, QueueSize: 32, LUNs: []int{0, 1}}}
+	want.Targets = []daemon.Target{{Login: strings.Trim(login, `"`), Channels: 2, QueueSize: 32, LUNs: []int{0, 1}, Required: true}}
 	want.Exports = []daemon.Export{{Unit: "disk0", Name: "data", ReadOnly: true, Allow: []string{"uid=1000"}}}
 	want.NBD = daemon.NBD{
 		TLS: "require", Certificates: "/etc/minisrp/tls", VerifyPeer: true, Allow: []string{"unix", "net=192.0.2.0/24,tls=backup"},

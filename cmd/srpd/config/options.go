@@ -62,6 +62,7 @@ func (r *reader) embedded(string) ([]field, string) {
 	e := &(*all)[len(*all)-1]
 	return []field{
 		{"name", r.text(&e.Name, targetName)},
+		{"required", r.flag(&e.Required)},
 		{"faults", r.texts(&e.Faults, faultRule)},
 		{"unit", r.list(func(string) ([]field, string) {
 			e.Units = append(e.Units, daemon.Unit{Store: embedded.File})
@@ -85,6 +86,7 @@ func (r *reader) target(string) ([]field, string) {
 		{"channels", r.number(&t.Channels, 1, daemon.MaxChannels)},
 		{"queue-size", r.number(&t.QueueSize, 1, srp.MaxQueueSize)},
 		{"luns", r.numbers(&t.LUNs, 0, daemon.MaxLUN)},
+		{"required", r.flag(&t.Required)},
 	}, "login"
 }
 

@@ -47,6 +47,8 @@ type Embedded struct {
 	Units  []Unit   // by LUN, 1 to MaxUnits
 	Faults []string // what it does wrong on purpose; see embedded.ParseFaults
 
+	Required bool // the daemon does not start without all of its units, and the login
+
 	faults embedded.Faults
 }
 
@@ -64,6 +66,7 @@ type Target struct {
 	Channels  int    // 0 means Config's
 	QueueSize int    // likewise
 	LUNs      []int  // to serve; none means all
+	Required  bool   // the daemon does not start unless it is logged in
 }
 
 // Export is a disk that is served under a name of the user's choice.

@@ -19,6 +19,7 @@ import (
 	"minisrp/cmd/srpd/socket"
 	"minisrp/cmd/srpd/state"
 	"minisrp/miniport"
+	"minisrp/scsi"
 	"minisrp/scsi/lun/thin"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
@@ -28,8 +29,8 @@ import (
 
 // Daemon is a running daemon.
 //
-// Ownership: made by Start, ended by Stop of the same caller. What Start has set is not changed afterwards, but units,
-// which the goroutine of startRescans keeps.
+// Ownership: made by Start, ended by Stop of the same caller. What Start has set is not changed afterwards, but units
+// and told, which the goroutine of startHealing keeps.
 type Daemon struct {
 	cfg     Config
 	log     *slog.Logger
@@ -47,10 +48,13 @@ type Daemon struct {
 	adapter    *miniport.Adapter
 	srp        *miniport.SRP
 	logins     []*login
-	rescan     chan struct{} // capacity 1: units are to be looked for
+	found      chan struct{} // capacity 1: the units that targets have are others
 	nbd        *nbd.Server
 	listeners  []net.Listener // of nbd
 	scrapes    net.Listener   // of metrics; nil if there is none
+
+	told    map[string]string      // the last error that was logged of each subject
+	awaited map[scsi.UnitID]string // names of the units that had no store at the start
 
 	mu    sync.Mutex
 	units []*unit // what was found; elements do not change once they are in it
@@ -72,12 +76,16 @@ func (d *Daemon) onStop(name string, stop func(context.Context) error) {
 	d.parts = append(d.parts, part{name, stop})
 }
 
-// Start starts a daemon; when it returns, clients are served. The errors have exit codes.
+// Start starts a daemon; when it returns, clients are served what is there: targets and units that are not required may
+// come later. The errors have exit codes.
 func Start(ctx context.Context, cfg Config) (*Daemon, error) {
 	if err := cfg.settle(); err != nil {
 		return nil, err
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Log, started: time.Now(), failed: make(chan error, 4), rescan: make(chan struct{}, 1)}
+	d := &Daemon{
+		cfg: cfg, log: cfg.Log, started: time.Now(), failed: make(chan error, 4), found: make(chan struct{}, 1),
+		told: map[string]string{}, awaited: map[scsi.UnitID]string{},
+	}
 	d.thin = sync.OnceValues(d.openThin)
 	if err := d.start(ctx); err != nil {
 		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -117,7 +125,8 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if err := d.startFabric(ctx); err != nil {
 		return err
 	}
-	d.port, err = miniport.New(miniport.Config{Processors: d.processors, Log: d.log})
+	changed := func(*miniport.Unit) { d.lookAgain() }
+	d.port, err = miniport.New(miniport.Config{Processors: d.processors, Log: d.log, UnitFound: changed, UnitChanged: changed})
 	if err != nil {
 		return err
 	}
@@ -126,13 +135,15 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if d.adapter, err = d.port.AddAdapter(ctx, adapterName, d.srp); err != nil {
 		return err
 	}
-	if err := d.startLogins(ctx); err != nil {
+	patience, cancel := context.WithTimeout(ctx, firstRound)
+	defer cancel()
+	if err := d.startLogins(ctx, patience); err != nil {
 		return err
 	}
-	if err := d.openDisks(ctx); err != nil {
+	if err := d.openDisks(ctx, patience); err != nil {
 		return err
 	}
-	d.startRescans()
+	d.startHealing()
 	d.serve(ctl)
 	return ctx.Err()
 }

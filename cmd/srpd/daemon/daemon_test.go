@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func config(dir string) Config {
 	return Config{
-		Embedded: []Embedded{{Name: DefaultName, Units: []Unit{{Store: embedded.RAM, Size: 4 << 20}, {Store: embedded.RAM, Size: 4 << 20}}}},
+		Embedded: []Embedded{{Name: DefaultName, Required: true, Units: []Unit{{Store: embedded.RAM, Size: 4 << 20}, {Store: embedded.RAM, Size: 4 << 20}}}},
 		Channels: 1, QueueSize: 8, Protect: "io",
 		StateDir: filepath.Join(dir, "s"), Socket: filepath.Join(dir, "n"), Control: filepath.Join(dir, "c"),
 		Program: "test", Log: slog.New(slog.DiscardHandler),
@@ -75,8 +75,10 @@ func TestFailedStarts(t *testing.T) {
 		func(c *Config) { c.Embedded[0].Faults = []string{"capacity=0"} },
 		func(c *Config) { c.Embedded[0].Faults = []string{"mood"} },
 		func(c *Config) { c.LUNs = []int{5} },
-		func(c *Config) { c.Targets = []Target{{Login: "id_ext=1,ioc_guid=2,dest=192.0.2.2:7"}} },
-		func(c *Config) { c.Targets = []Target{{Login: "id_ext=1,ioc_guid=2,dest=203.0.113.1:5555"}} },
+		func(c *Config) { c.Targets = []Target{{Login: "id_ext=1,ioc_guid=2,dest=192.0.2.2:7", Required: true}} },
+		func(c *Config) {
+			c.Targets = []Target{{Login: "id_ext=1,ioc_guid=2,dest=203.0.113.1:5555", Required: true}}
+		},
 		func(c *Config) { c.TCP = "203.0.113.1:10809" }, // nobody's address here
 		func(c *Config) { c.Embedded[0].Units[1].Size = 1 << 60 },
 	} {

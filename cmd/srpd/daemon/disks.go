@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync/atomic"
 
@@ -11,7 +12,6 @@ import (
 	"minisrp/cmd/srpd/export"
 	"minisrp/cmd/srpd/nbd"
 	"minisrp/miniport"
-	"minisrp/scsi"
 	"minisrp/scsi/disk"
 	"minisrp/srp"
 )
@@ -26,46 +26,66 @@ type unit struct {
 	readOnly bool       // for all clients
 }
 
-// openDisks makes disks of the units, names them, and exports them. A unit that cannot be used is an error only when
-// it was asked for by --lun, or when there is no other.
-func (d *Daemon) openDisks(ctx context.Context) error {
-	all, err := d.scan(ctx)
-	if err != nil {
-		return err
-	}
-	if all, err = d.chosen(all); err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		return exitcode.With(exitcode.NotFound, errNoUnits, "give the target a unit, or this initiator access to one")
-	}
-	ids := make([]scsi.UnitID, len(all))
-	for i, mu := range all {
-		ids[i] = mu.ID()
-	}
-	names, err := d.state.BindAll(ctx, ids)
-	if err != nil {
-		return err
-	}
+// failed reports whether the unit cannot be served, though it shall.
+func (u *unit) failed() bool { return u.err != nil && !errors.Is(u.err, errNotListed) }
+
+// openDisks makes disks of the units that are there, names them, and exports them. What is not there or cannot be used
+// is an error only when it is required: see firstRound.
+func (d *Daemon) openDisks(ctx, patience context.Context) error {
 	d.onStop("disks", d.closeDisks)
-	var errs []error
-	for i, mu := range all {
-		u := &unit{unit: mu, name: names[i]}
-		d.openUnit(ctx, u)
-		d.add(u)
-		if u.err == nil || errors.Is(u.err, errNotListed) {
-			continue
+	failed := d.scan(ctx, patience)
+	for _, l := range d.logins {
+		switch err := failed[l]; {
+		case err == nil:
+		case l.required:
+			return err
+		default:
+			d.once("scan "+l.target.Name(), slog.LevelWarn, err, "units could not be looked for", keyTarget, l.target.Name())
 		}
-		if errs = append(errs, u.err); len(d.cfg.LUNs) > 0 || ctx.Err() != nil {
-			return u.err
+	}
+	if err := d.chosen(d.port.Units()); err != nil {
+		if slices.ContainsFunc(d.logins, func(l *login) bool { return l.required }) {
+			return err
 		}
+		d.log.Warn("units are not there", keyError, err)
+	}
+	if err := d.reconcile(ctx, false); err != nil {
+		return err
+	}
+	if err := d.nameMissing(ctx); err != nil {
+		return err
 	}
 	for _, x := range d.cfg.Exports {
 		if !slices.ContainsFunc(d.list(), func(u *unit) bool { return x.names(u) }) {
 			d.log.Warn("the unit of an export is not there", keyExport, x.Name, keyUnit, x.Unit)
 		}
 	}
-	if len(errs) == len(all) {
+	return d.usable()
+}
+
+// usable fails if targets are required and have nothing that can be served, or not what --lun names.
+func (d *Daemon) usable() error {
+	required, units := false, 0
+	var errs []error
+	for _, l := range d.logins {
+		if !l.required {
+			continue
+		}
+		required = true
+		for _, u := range d.list() {
+			if !l.serves(u.unit) {
+				continue
+			}
+			units++
+			if u.failed() {
+				errs = append(errs, u.err)
+			}
+		}
+	}
+	switch {
+	case required && units == 0:
+		return exitcode.With(exitcode.NotFound, errNoUnits, "give the target a unit, or this initiator access to one")
+	case len(errs) > 0 && (len(d.cfg.LUNs) > 0 || len(errs) == units):
 		return errors.Join(errs...)
 	}
 	return nil
@@ -78,9 +98,15 @@ func (d *Daemon) openUnit(ctx context.Context, u *unit) {
 		return
 	}
 	if err := d.openDisk(ctx, u); err != nil {
+		if u.disk != nil {
+			d.unexport(ctx, u)
+			u.disk = nil
+		}
 		u.err = fmt.Errorf("unit %s, %s: %w", u.name, u.unit.ID(), err)
-		d.log.Error("unit is not served", keyUnit, u.name, keyIdentity, string(u.unit.ID()), keyError, err)
+		d.once("unit "+u.name, slog.LevelError, u.err, "unit is not served", keyUnit, u.name, keyIdentity, string(u.unit.ID()))
+		return
 	}
+	delete(d.told, "unit "+u.name)
 }
 
 // names reports whether an export is of a unit.
@@ -119,9 +145,6 @@ func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
 	u.unit.SetDepth(min(depth, srp.MaxQueueSize))
 	var served atomic.Pointer[export.Backend] // what is told happens from Open on
 	o.Event = func(_ context.Context, e disk.Event) {
-		if e.Kind == disk.LUNsChanged {
-			d.lookAgain()
-		}
 		d.tell(served.Load(), e)
 	}
 	opened, err := disk.Open(ctx, u.unit, d.port, o)

@@ -8,7 +8,7 @@
 //
 // A Daemon is made by Start and ended by Stop of the same caller. Each part that was started has put how it is ended
 // on a stack; Stop, or a Start that fails, takes them off from the top. Goroutines of its own are the ones that serve
-// a listener; Stop waits for them.
+// a listener, and the one that follows what targets have and tries again what has failed; Stop waits for them.
 //
 // # Levels
 //
@@ -16,12 +16,15 @@
 //
 // # State machine
 //
-//	starting  everything is up        running, Start returns
+//	starting  all has been tried      running, Start returns
 //	starting  an error, or ctx ends   taken apart, Start returns the error
 //	running   Stop                    stopping
 //	running   a listener fails        running; Failed tells
 //	stopping  all parts have ended    ended
 //	stopping  ctx ends                ended as it stands: what is left goes with the process
+//
+// An error at the start is one of the daemon's own parts, or of a target that is required. What else is missing, a
+// target or a unit's store, is tried again while the daemon runs.
 //
 // Stopping: no client is read from any more, what is in flight completes and is answered, disks are flushed, the
 // sessions log out, the embedded target flushes and closes its stores, the state is closed.

@@ -1,6 +1,11 @@
 package daemon
 
-import "minisrp/cmd/control"
+import (
+	"fmt"
+
+	"minisrp/cmd/control"
+	"minisrp/scsi/lun"
+)
 
 // Exports returns what is served, in the order of the units, the stable name of each before its aliases.
 func (d *Daemon) Exports() []control.Export {
@@ -28,11 +33,18 @@ func (d *Daemon) Served() int {
 	return n
 }
 
-// Units returns a line's worth about each unit that is served.
+// Units returns a line's worth about each unit that was found, and each that has no store.
 func (d *Daemon) Units() []control.Unit {
 	all := []control.Unit{}
 	for _, u := range d.list() {
 		all = append(all, describe(u))
+	}
+	for _, m := range d.missing() {
+		id := lun.UnitID(m.serial)
+		all = append(all, control.Unit{
+			Identity: string(id), Name: d.awaited[id], Error: m.store.Error(), Exports: []string{},
+			Paths: []control.Path{{Target: m.target, LUN: fmt.Sprint(m.store.LUN), State: stateFailed}},
+		})
 	}
 	return all
 }

@@ -34,6 +34,7 @@ func (d *Daemon) startEmbedded(ctx context.Context) error {
 		cfg := embedded.Config{
 			Fabric: d.fabric, Processor: d.processors[i%len(d.processors)], Addr: embeddedAt(i), Name: fmt.Sprintf("target%d", i),
 			IDExt: uint64(who.Ext), GUID: verbs.GUID(who.GUID), Log: d.log, Thin: d.thin, Faults: e.faults,
+			Partial: !e.Required,
 			Buffers: min(target.DefaultBuffers, max(leastBuffers, hostedBuffers/len(d.cfg.Embedded))),
 		}
 		for n := range e.Units {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"net/netip"
+	"time"
 
 	"minisrp/scsi/lun"
 	"minisrp/srp"
@@ -46,6 +47,20 @@ func embeddedAt(n int) netip.AddrPort {
 	a[3] += byte(n)
 	return netip.AddrPortFrom(netip.AddrFrom4(a), embeddedAddr.Port())
 }
+
+const (
+	// firstRound bounds how long a start waits for targets that are not required: less than the 120 s that systemd does.
+	firstRound = 60 * time.Second
+	// scanTime bounds one look for the units of a target: its commands end by themselves, after 30 s each.
+	scanTime = 60 * time.Second
+	// healFirst is how long after a failure what is missing is tried again; the time doubles up to healMost.
+	healFirst = time.Second
+	healMost  = 30 * time.Second
+	// withdrawTime bounds how long the clients of a unit that has gone, and its disk, may take to end.
+	withdrawTime = 10 * time.Second
+	// summarized is how many failures Summary tells of.
+	summarized = 3
+)
 
 // MaxConnections bounds what may be asked for of NBD connections at a time.
 const MaxConnections = 1 << 16

@@ -3,6 +3,7 @@ package daemon
 // Keys of log records.
 const (
 	keyAddress  = "address"
+	keyAdvice   = "advice"
 	keyCount    = "count"
 	keyError    = "error"
 	keyExport   = "export"

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/embedded"
@@ -14,10 +17,15 @@ import (
 )
 
 // login is a target port to log in to.
+//
+// Ownership: fixed once the target has been added, but for what is atomic.
 type login struct {
-	options *srp.TargetOptions
-	luns    []int            // to serve; none means all
-	target  *miniport.Target // once it has been added
+	options  *srp.TargetOptions
+	luns     []int // to serve; none means all
+	required bool  // the daemon does not start without it
+	target   *miniport.Target
+
+	scanned atomic.Bool // all that the target has was found when it was last looked at
 }
 
 // parseTargets reads the login strings.
@@ -36,7 +44,7 @@ func parseTargets(cfg *Config) ([]*login, error) {
 				*s.setting = srp.Setting[int]{Value: s.value, Given: true}
 			}
 		}
-		all = append(all, &login{options: o, luns: t.LUNs})
+		all = append(all, &login{options: o, luns: t.LUNs, required: t.Required})
 	}
 	return all, nil
 }
@@ -75,29 +83,52 @@ func channels(cfg *Config, logins []*login) int {
 	return n
 }
 
-// startLogins logs in to every target, and waits for it.
-func (d *Daemon) startLogins(ctx context.Context) error {
+// startLogins tries to log in to every target, all at once. Those that are not required are tried on and on, and waited
+// for only once.
+func (d *Daemon) startLogins(ctx, patience context.Context) error {
 	if len(d.logins) == 0 {
-		for _, e := range d.embedded {
+		for i, e := range d.embedded {
 			o, err := srp.ParseTarget(e.LoginString())
 			if err != nil {
 				return err
 			}
-			d.logins = append(d.logins, &login{options: o})
+			d.logins = append(d.logins, &login{options: o, required: d.cfg.Embedded[i].Required})
 		}
 	}
-	for _, l := range d.logins {
+	errs := make([]error, len(d.logins))
+	var all sync.WaitGroup
+	var names []string
+	for i, l := range d.logins {
 		address := l.options.Address()
 		if !d.reaches(&address) {
-			return exitcode.With(exitcode.Unreachable, fmt.Errorf("--target %s: no RDMA device for that address", address), d.whatIsReached())
+			errs[i] = exitcode.With(exitcode.Unreachable, fmt.Errorf("--target %s: no RDMA device for that address", address), d.whatIsReached())
+			if l.required {
+				continue
+			}
+			d.log.Error("target cannot be reached", keyTarget, address.String(), keyError, errs[i], keyAdvice, d.whatIsReached())
 		}
 		tc := d.targetConfig(l.options)
-		var err error
-		if l.target, err = d.srp.AddTarget(ctx, tc, false); err != nil {
+		if slices.Contains(names, tc.Name) {
+			tc.Name = fmt.Sprintf("%s#%d", tc.Name, i)
+		}
+		names = append(names, tc.Name)
+		all.Go(func() { l.target, errs[i] = d.srp.AddTarget(l.waits(ctx, patience), tc, !l.required) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// waits returns the context in which what is behind a login is waited for: the longer one if it is required.
+func (l *login) waits(ctx, patience context.Context) context.Context {
+	if l.required {
+		return ctx
+	}
+	return patience
 }
 
 func (d *Daemon) whatIsReached() string {
@@ -128,49 +159,47 @@ func (d *Daemon) targetConfig(o *srp.TargetOptions) miniport.TargetConfig {
 	if i := slices.IndexFunc(d.embedded, func(e *embedded.Target) bool { return e.ID() == tc.Port }); i >= 0 {
 		tc.Name = d.cfg.Embedded[i].Name
 	}
-	if i := slices.IndexFunc(d.srp.Targets(), func(t *miniport.Target) bool { return t.Name() == tc.Name }); i >= 0 {
-		tc.Name = fmt.Sprintf("%s#%d", tc.Name, len(d.srp.Targets()))
-	}
 	tc.Session.Channels = d.cfg.Channels
 	o.Configure(&tc.Session)
 	tc.Session.QueueSize = o.QueueSize.Or(d.cfg.QueueSize)
 	return tc
 }
 
-// scan looks for units behind every target. Those that cannot be asked are logged, and missing.
-func (d *Daemon) scan(ctx context.Context) ([]*miniport.Unit, error) {
-	var all []*miniport.Unit
+// scan looks for units behind the targets of which not everything is known, and which are there. It returns what
+// failed, by login.
+func (d *Daemon) scan(ctx, patience context.Context) map[*login]error {
+	failed := map[*login]error{}
 	for _, l := range d.logins {
-		found, err := d.port.Scan(ctx, d.adapter, l.target)
-		if err != nil && (len(found) == 0 || ctx.Err() != nil) {
-			return nil, err
+		if l.scanned.Load() || l.target.State() != miniport.TargetUp {
+			continue
 		}
-		if err != nil {
-			d.log.Warn("units that could not be asked are left out", keyTarget, l.target.Name(), keyError, err)
+		timed, cancel := context.WithTimeout(l.waits(ctx, patience), scanTime)
+		l.scanned.Store(true) // what changes from here on is told
+		found, err := d.port.Scan(timed, d.adapter, l.target)
+		cancel()
+		switch {
+		case err == nil:
+			continue
+		case len(found) > 0 && ctx.Err() == nil:
+			d.once("scan "+l.target.Name(), slog.LevelWarn, err, "units that could not be asked are left out", keyTarget, l.target.Name())
+		default:
+			failed[l] = err
 		}
-		for _, u := range found {
-			if !slices.Contains(all, u) && l.serves(u) {
-				all = append(all, u)
-			}
-		}
+		l.scanned.Store(false)
 	}
-	return all, nil
+	return failed
 }
 
 // serves reports whether the user wants a unit of this target.
 func (l *login) serves(u *miniport.Unit) bool {
-	return len(l.luns) == 0 || slices.ContainsFunc(u.Paths(), func(p *miniport.Path) bool {
+	return slices.ContainsFunc(u.Paths(), func(p *miniport.Path) bool {
 		k, ok := p.LUN().Unit()
-		return ok && p.Target() == l.target && slices.Contains(l.luns, int(k))
+		return p.Target() == l.target && (len(l.luns) == 0 || ok && slices.Contains(l.luns, int(k)))
 	})
 }
 
-// chosen returns those units that the user wants.
-func (d *Daemon) chosen(all []*miniport.Unit) ([]*miniport.Unit, error) {
-	if len(d.cfg.LUNs) == 0 {
-		return all, nil
-	}
-	var some []*miniport.Unit
+// chosen fails if LUNs that the user named are not there.
+func (d *Daemon) chosen(all []*miniport.Unit) error {
 	var there []string
 	for _, u := range all {
 		for _, p := range u.Paths() {
@@ -178,21 +207,24 @@ func (d *Daemon) chosen(all []*miniport.Unit) ([]*miniport.Unit, error) {
 		}
 	}
 	for _, n := range d.cfg.LUNs {
-		found := false
-		for _, u := range all {
-			if slices.ContainsFunc(u.Paths(), func(p *miniport.Path) bool { k, ok := p.LUN().Unit(); return ok && k == uint64(n) }) {
-				found = true
-				if !slices.Contains(some, u) {
-					some = append(some, u)
-				}
-			}
-		}
-		if !found {
-			return nil, exitcode.With(exitcode.NotFound, fmt.Errorf("--lun %d: %w", n, miniport.ErrNoUnit),
+		if !slices.ContainsFunc(all, func(u *miniport.Unit) bool { return at(u, n) }) {
+			return exitcode.With(exitcode.NotFound, fmt.Errorf("--lun %d: %w", n, miniport.ErrNoUnit),
 				fmt.Sprintf("LUNs that are there: %v", there))
 		}
 	}
-	return some, nil
+	return nil
+}
+
+// at reports whether a unit is LUN n of a target.
+func at(u *miniport.Unit, n int) bool {
+	return slices.ContainsFunc(u.Paths(), func(p *miniport.Path) bool { k, ok := p.LUN().Unit(); return ok && k == uint64(n) })
+}
+
+// wanted reports whether the user wants a unit: behind a login, if that names LUNs one of those, and of those that
+// --lun names.
+func (d *Daemon) wanted(u *miniport.Unit) bool {
+	return slices.ContainsFunc(d.logins, func(l *login) bool { return l.serves(u) }) &&
+		(len(d.cfg.LUNs) == 0 || slices.ContainsFunc(d.cfg.LUNs, func(n int) bool { return at(u, n) }))
 }
 
 // errNoUnits says that there is nothing to serve.

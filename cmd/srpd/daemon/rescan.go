@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,17 +11,19 @@ import (
 	"minisrp/scsi"
 )
 
-// list returns the units that are there now.
+// list returns the units that are there now, by their names.
 func (d *Daemon) list() []*unit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.units)
 }
 
-func (d *Daemon) add(u *unit) {
+// put puts a unit into the list, in the place of an old one if that is not nil.
+func (d *Daemon) put(old, u *unit) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.units = append(d.units, u)
+	d.units = append(slices.DeleteFunc(d.units, func(x *unit) bool { return x == old }), u)
+	slices.SortStableFunc(d.units, func(a, b *unit) int { return cmp.Or(len(a.name)-len(b.name), cmp.Compare(a.name, b.name)) })
 }
 
 func (d *Daemon) remove(u *unit) {
@@ -43,88 +46,65 @@ func (d *Daemon) closeDisks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// lookAgain has the targets asked for their units, soon. It does not wait.
-func (d *Daemon) lookAgain() {
-	select {
-	case d.rescan <- struct{}{}:
-	default: // it is going to be done
+// reconcile makes of the units that targets have what is served: it takes those away that have gone, and serves those
+// that have come; with again, it also tries those again that could not be served. Errors: the state's.
+func (d *Daemon) reconcile(ctx context.Context, again bool) error {
+	for _, u := range d.list() {
+		if len(u.unit.Paths()) == 0 {
+			d.withdraw(ctx, u)
+		}
 	}
-}
-
-// startRescans starts the goroutine that looks for units when a target says that it has others.
-func (d *Daemon) startRescans() {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-d.rescan:
-				if err := d.scanAgain(ctx); err != nil && ctx.Err() == nil {
-					d.log.Error("units were looked for", keyError, err)
-				}
-			case <-ctx.Done():
-				return
-			}
+	var fresh []*unit
+	var ids []scsi.UnitID
+	known := d.list()
+	olds := map[*miniport.Unit]*unit{}
+	for _, u := range known {
+		olds[u.unit] = u
+	}
+	for _, mu := range d.port.Units() {
+		if old := olds[mu]; len(mu.Paths()) == 0 || !d.wanted(mu) || old != nil && !(again && old.failed()) {
+			continue
 		}
-	}()
-	d.onStop("rescans", func(over context.Context) error {
-		cancel()
-		select {
-		case <-done:
-			return nil
-		case <-over.Done():
-			return over.Err()
-		}
-	})
-}
-
-// scanAgain serves the units that have come, and takes those away that have gone.
-func (d *Daemon) scanAgain(ctx context.Context) error {
-	found, err := d.scan(ctx)
+		fresh, ids = append(fresh, &unit{unit: mu}), append(ids, mu.ID())
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	names, err := d.state.BindAll(ctx, ids)
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, u := range d.list() {
-		if len(u.unit.Paths()) == 0 {
-			errs = append(errs, d.withdraw(ctx, u))
-		}
-	}
-	for _, mu := range found {
-		if slices.ContainsFunc(d.list(), func(u *unit) bool { return u.unit == mu }) || !d.wanted(mu) {
-			continue
-		}
-		names, err := d.state.BindAll(ctx, []scsi.UnitID{mu.ID()})
-		if err != nil {
-			return errors.Join(append(errs, err)...)
-		}
-		u := &unit{unit: mu, name: names[0]}
+	for i, u := range fresh {
+		u.name = names[i]
 		d.openUnit(ctx, u)
-		d.add(u)
+		d.put(olds[u.unit], u)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 	}
-	return errors.Join(errs...)
-}
-
-// wanted reports whether the LUNs that the user named are a unit's, or none are named.
-func (d *Daemon) wanted(mu *miniport.Unit) bool {
-	return len(d.cfg.LUNs) == 0 || slices.ContainsFunc(mu.Paths(), func(p *miniport.Path) bool {
-		n, ok := p.LUN().Unit()
-		return ok && slices.Contains(d.cfg.LUNs, int(n))
-	})
+	return nil
 }
 
 // withdraw ends the exports of a unit that has gone, and closes its disk.
-func (d *Daemon) withdraw(ctx context.Context, u *unit) error {
-	d.log.Warn("unit has gone, and is not served any more", keyUnit, u.name, keyIdentity, string(u.unit.ID()))
+func (d *Daemon) withdraw(ctx context.Context, u *unit) {
+	d.remove(u)
+	if u.disk != nil {
+		d.log.Warn("unit has gone, and is not served any more", keyUnit, u.name, keyIdentity, string(u.unit.ID()))
+		d.unexport(ctx, u)
+	}
+}
+
+// unexport ends the exports of a unit, and closes its disk.
+func (d *Daemon) unexport(ctx context.Context, u *unit) {
+	ctx, cancel := context.WithTimeout(ctx, withdrawTime)
+	defer cancel()
 	for _, name := range u.names {
 		if err := d.nbd.Remove(ctx, name); err != nil {
-			d.log.Warn("ending an export", keyExport, name, keyError, err) // there is nothing to flush to
+			d.log.Warn("ending an export", keyExport, name, keyError, err) // there may be nothing to flush to
 		}
 	}
-	d.remove(u)
-	if u.disk == nil {
-		return nil
+	u.names = nil
+	if err := u.disk.Close(ctx); err != nil {
+		d.log.Error("closing a disk", keyUnit, u.name, keyError, err)
 	}
-	return u.disk.Close(ctx)
 }

@@ -41,7 +41,7 @@ func (s *status) Targets(ctx context.Context) (*control.Targets, error) {
 		x := control.Target{
 			Name: t.Name(), Adapter: s.d.adapter.Name(), Address: c.Address.String(),
 			TargetID: c.Port.String(), Initiator: c.Initiator.String(), String: l.options.String(),
-			State: t.State().String(), Lost: t.Lost(), Logins: t.Logins(), Channels: []control.Channel{},
+			State: stateOf(t), Lost: t.Lost(), Logins: t.Logins(), Channels: []control.Channel{},
 		}
 		if err := t.Err(); err != nil {
 			x.LastError = err.Error()
@@ -55,6 +55,16 @@ func (s *status) Targets(ctx context.Context) (*control.Targets, error) {
 		a.Targets = append(a.Targets, x)
 	}
 	return a, ctx.Err()
+}
+
+// stateFailed is the state of a target whose last login has failed, and of a unit that has no store.
+const stateFailed = "failed"
+
+func stateOf(t *miniport.Target) string {
+	if away(t) {
+		return stateFailed
+	}
+	return t.State().String()
 }
 
 func session(i *srp.Info) *control.Session {
@@ -94,7 +104,7 @@ func describe(u *unit) control.Unit {
 		x.Error = u.err.Error()
 	}
 	for _, p := range u.unit.Paths() {
-		x.Paths = append(x.Paths, control.Path{Target: p.Target().Name(), LUN: p.LUN().String(), State: p.Target().State().String()})
+		x.Paths = append(x.Paths, control.Path{Target: p.Target().Name(), LUN: p.LUN().String(), State: stateOf(p.Target())})
 	}
 	if u.disk != nil {
 		i := u.disk.Info()

@@ -14,7 +14,8 @@
 //
 // Each unit has a store of its own. That of a file store is a sparse file, which keeps the size that it was made with.
 // Units of kind Badger are in one database, under a name each, and take the space that was written to.
-// A ram store is lost with the process, and a null store forgets at once.
+// A ram store is lost with the process, and a null store forgets at once. Of a target that is Partial, the units whose
+// stores cannot be had are missing, and the others are served.
 //
 // # Errors
 //

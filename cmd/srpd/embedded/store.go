@@ -59,15 +59,21 @@ func (e *StoreError) Unwrap() error { return e.Err }
 // ErrMemory says that ram stores would take more memory than there is. The user asks for less.
 var ErrMemory = errors.New("not enough memory")
 
+// path returns where the store of a unit in a file is, or "".
+func (u *Unit) path() string {
+	if u.Store == File {
+		return u.Path
+	}
+	return ""
+}
+
 // openStore opens the store of unit n. A size of 0 takes a file as it is, and the default for what is new.
-func openStore(cfg *Unit, thinDB func() (*thin.DB, error), n int) (lun.Store, error) {
+func openStore(cfg *Unit, thinDB func() (*thin.DB, error), n int) (lun.Store, *StoreError) {
 	var s lun.Store
 	var err error
-	path := ""
-	size := cfg.Size
+	path, size := cfg.path(), cfg.Size
 	switch cfg.Store {
 	case File:
-		path = cfg.Path
 		if st, serr := os.Stat(path); size == 0 && (errors.Is(serr, fs.ErrNotExist) || serr == nil && st.Size() == 0) {
 			size = DefaultSize(File)
 		}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"minisrp/scsi/lun"
 	"minisrp/scsi/lun/thin"
@@ -30,6 +31,7 @@ type Config struct {
 
 	Units   []Unit                   // by LUN
 	Thin    func() (*thin.DB, error) // the database of units of kind Badger, which its owner opens once, when it is first asked for
+	Partial bool                     // a unit whose store cannot be had is left out: see Missing and Retry
 	Buffers int                      // bytes of memory for data of units in files; 0 means the target's default
 
 	Faults Faults
@@ -48,17 +50,21 @@ type Unit struct {
 
 // Target is a running target.
 //
-// Ownership: made by Start, ended by Close of the same caller.
+// Ownership: made by Start, ended by Close of the same caller, who also calls Retry; the rest may be called by anybody.
 type Target struct {
 	// Fixed after construction.
 	cfg    Config
 	device *verbs.Device
 	port   *target.Port
-	units  []*lun.Unit
 	rules  *fault.Rules // nil: it does nothing wrong
+
+	units []*lun.Unit // by LUN; nil: its store is missing
+
+	mu      sync.Mutex
+	missing []*StoreError // by LUN
 }
 
-// Start makes the target and its units, and listens. Errors: *StoreError, those of the target.
+// Start makes the target and its units, and listens. Errors: *StoreError unless Partial, those of the target.
 func Start(ctx context.Context, cfg Config) (*Target, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -72,17 +78,16 @@ func Start(ctx context.Context, cfg Config) (*Target, error) {
 
 func (t *Target) start(ctx context.Context) error {
 	cfg := &t.cfg
+	t.units = make([]*lun.Unit, len(cfg.Units))
 	for n := range cfg.Units {
-		unit := &cfg.Units[n]
-		s, err := openStore(unit, cfg.Thin, n)
-		if err != nil {
-			return err
+		var missing *StoreError
+		if t.units[n], missing = t.open(ctx, n); missing == nil {
+			continue
 		}
-		u, err := lun.NewUnit(cfg.Processor, lun.Config{Store: s, Serial: unit.Serial, ReadOnly: unit.ReadOnly, Empty: slices.Contains(cfg.Faults.Empty, n)})
-		if err != nil {
-			return errors.Join(err, s.Close(ctx))
+		if !cfg.Partial {
+			return missing
 		}
-		t.units = append(t.units, u)
+		t.missing = append(t.missing, missing)
 	}
 	hca, err := cfg.Fabric.Plug(soft.HCAConfig{Name: cmp.Or(cfg.Name, "target0"), GUID: cfg.GUID, Addr: cfg.Addr.Addr()})
 	if err != nil {
@@ -101,6 +106,9 @@ func (t *Target) start(ctx context.Context) error {
 		return err
 	}
 	for n, u := range t.units {
+		if u == nil {
+			continue
+		}
 		if err := t.port.Attach(ctx, n, u); err != nil {
 			return err
 		}
@@ -114,6 +122,54 @@ func (t *Target) start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// open makes unit n, which is not shown yet.
+func (t *Target) open(ctx context.Context, n int) (*lun.Unit, *StoreError) {
+	unit := &t.cfg.Units[n]
+	s, err := openStore(unit, t.cfg.Thin, n)
+	if err != nil {
+		return nil, err
+	}
+	u, nerr := lun.NewUnit(t.cfg.Processor, lun.Config{
+		Store: s, Serial: unit.Serial, ReadOnly: unit.ReadOnly, Empty: slices.Contains(t.cfg.Faults.Empty, n),
+	})
+	if nerr != nil {
+		return nil, &StoreError{LUN: n, Path: unit.path(), Err: errors.Join(nerr, s.Close(ctx))}
+	}
+	return u, nil
+}
+
+// Serial returns the serial number of unit n.
+func (t *Target) Serial(n int) string { return t.cfg.Units[n].Serial }
+
+// Missing returns which units are not there because their stores cannot be had, and why.
+func (t *Target) Missing() []*StoreError {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.missing)
+}
+
+// Retry tries again to open what is missing, and shows what it has got. It reports whether that is anything.
+func (t *Target) Retry(ctx context.Context) bool {
+	var still []*StoreError
+	all := t.Missing()
+	for _, m := range all {
+		u, missing := t.open(ctx, m.LUN)
+		if missing == nil {
+			err := t.port.Attach(ctx, m.LUN, u)
+			if err == nil {
+				t.units[m.LUN] = u
+				continue
+			}
+			missing = &StoreError{LUN: m.LUN, Path: m.Path, Err: errors.Join(err, u.Close(ctx))}
+		}
+		still = append(still, missing)
+	}
+	t.mu.Lock()
+	t.missing = still
+	t.mu.Unlock()
+	return len(still) < len(all)
 }
 
 // ID returns the target port identifier.
@@ -144,6 +200,9 @@ func (t *Target) Close(ctx context.Context) error {
 	}
 	var errs []error
 	for n, u := range t.units {
+		if u == nil {
+			continue
+		}
 		if err := u.Close(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("embedded target, LUN %d: %w", n, err))
 		}

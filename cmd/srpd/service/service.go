@@ -15,6 +15,8 @@ type Manager struct {
 	log      *slog.Logger
 	interval time.Duration // of the watchdog; 0 if there is none
 
+	status string // the last that was told
+
 	cancel context.CancelFunc // nil if nothing watches
 	done   chan struct{}
 }
@@ -30,10 +32,21 @@ func New(log *slog.Logger) *Manager {
 }
 
 // Starting says what the daemon is about.
-func (m *Manager) Starting(status string) { m.tell("STATUS=" + status) }
+func (m *Manager) Starting(status string) { m.Status(status) }
+
+// Status says what the daemon does now.
+func (m *Manager) Status(status string) {
+	if m.status != status {
+		m.status = status
+		m.tell("STATUS=" + status)
+	}
+}
 
 // Ready says that the daemon serves.
-func (m *Manager) Ready(status string) { m.tell(daemon.SdNotifyReady + "\nSTATUS=" + status) }
+func (m *Manager) Ready(status string) {
+	m.status = status
+	m.tell(daemon.SdNotifyReady + "\nSTATUS=" + status)
+}
 
 // Watch starts a goroutine that tells the watchdog, if there is one, that the daemon is alive as long as check
 // succeeds. check gets half the time that the watchdog waits.

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"minisrp/cmd/exitcode"
+)
+
+// several is a configuration of three embedded targets, of which b has two units, all in files.
+func several(t *testing.T, dir, more string) string {
+	t.Helper()
+	text := more
+	for _, name := range []string{"a", "b", "c"} {
+		text += fmt.Sprintf("[[embedded]]\nname = %q\n[[embedded.unit]]\nsize = \"4M\"\n", name)
+		if name == "b" {
+			text += "[[embedded.unit]]\nsize = \"4M\"\n"
+		}
+	}
+	file := filepath.Join(dir, "srpd.toml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// spoil puts a directory in the place of a disk image, and returns how that is undone.
+func spoil(t *testing.T, image string) (mend func()) {
+	t.Helper()
+	if err := os.Rename(image, image+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(image, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := os.Remove(image); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(image+".away", image); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitOutput asks srpctl until it says a text.
+func (p *proc) awaitOutput(text string, args ...string) string {
+	p.t.Helper()
+	for deadline := time.Now().Add(readyTime); ; runtime.Gosched() {
+		out, code := p.srpctl(args...)
+		if code == exitcode.OK && strings.Contains(out, text) {
+			return out
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("srpctl %v does not say %q, but (%d)\n%s", args, text, code, out)
+		}
+	}
+}
+
+// A unit whose store cannot be had, and a target that refuses the login, are told of with the way out; the others are
+// served; what heals is served too.
+func TestPartialStart(t *testing.T) {
+	dir := t.TempDir()
+	state := filepath.Join(dir, "state")
+	file := several(t, dir, "")
+	p := start(t, state, "--config", file)
+	if n := strings.Count(p.out.String(), "\n  nbd+unix:"); n != 4 {
+		t.Fatalf("%d disks are served\n%s", n, p.out)
+	}
+	qemuIO(t, p.uri("disk1"), "write -P 0x51 0 1M", "flush")
+	qemuIO(t, p.uri("disk2"), "write -P 0x52 0 1M", "flush")
+	p.stop()
+
+	image := filepath.Join(state, "b-1.img")
+	mend := spoil(t, image)
+	c := notifySocket(t)
+	p = start(t, state, "--config", file, "--embedded-fault", "reject=0x00010003")
+	told := c.await("READY=1")
+	for _, text := range []string{"2 disks served; failed: target a: ", "0x00010003", image, "not a regular file"} {
+		if !strings.Contains(told, text) {
+			t.Errorf("systemd is not told %q, but\n%s", text, told)
+		}
+	}
+	for _, text := range []string{"unit has no store", image, "advice=\"move what is there away"} {
+		if !strings.Contains(p.errs.String(), text) {
+			t.Errorf("the log does not say %q", text)
+		}
+	}
+	for name, pattern := range map[string]string{"disk1": "0x51", "disk3": "0"} {
+		tool(t, "nbdcopy", p.uri(name), filepath.Join(t.TempDir(), "copy"))
+		qemuIO(t, p.uri(name), "read -P "+pattern+" 0 1M")
+	}
+	if out, _ := p.srpctl("units", "disk2"); !strings.Contains(out, "b/1") || !strings.Contains(out, "failed") || !strings.Contains(out, image) {
+		t.Errorf("srpctl units says of what is missing\n%s", out)
+	}
+
+	// The store is tried again until it can be opened, and the login until it succeeds.
+	mend()
+	c.await("STATUS=3 disks served; failed: target a: ")
+	qemuIO(t, p.uri("disk2"), "read -P 0x52 0 1M")
+	p.stop()
+	p = start(t, state, "--config", file, "--embedded-fault", "reject=0x00010003,times=2")
+	c.await("STATUS=4 disks served\n")
+	qemuIO(t, p.uri("disk0"), "read -P 0 0 1M")
+	p.stop()
+}
+
+// What is required keeps the daemon from starting, as what the command line names does.
+func TestRequired(t *testing.T) {
+	dir := t.TempDir()
+	state := filepath.Join(dir, "state")
+	start(t, state, "--config", several(t, dir, "")).stop()
+	image := filepath.Join(state, "b-0.img")
+	mend := spoil(t, image)
+	file := several(t, dir, "[[embedded]]\nname = \"z\"\nrequired = true\nunit = [{path = \"b-0.img\"}]\n")
+	fails(t, exitcode.Usage, []string{"z: embedded target, LUN 0, " + image, "not a regular file"}, "run", "--state-dir", state, "--config", file)
+	mend()
+	login := "[[target]]\nrequired = %v\nlogin = \"id_ext=0000000000000003,ioc_guid=0000000000000004,dest=192.0.2.99:5555\"\n"
+	fails(t, exitcode.Unreachable, []string{"192.0.2.99:5555", "no RDMA device"},
+		"run", "--state-dir", state, "--config", several(t, dir, fmt.Sprintf(login, true)))
+
+	// One that is not required is looked for, with nothing served meanwhile.
+	c := notifySocket(t)
+	p, _ := launch(t, state, "--config", several(t, dir, fmt.Sprintf(login, false)))
+	c.await("READY=1\nSTATUS=0 disks served; failed: target 192.0.2.99:5555: ")
+	if out := p.awaitOutput("192.0.2.99:5555", "targets"); !strings.Contains(out, "failed") {
+		t.Errorf("srpctl targets says\n%s", out)
+	}
+	p.stop()
+	if !strings.Contains(p.out.String(), "no disk is served yet") {
+		t.Errorf("srpd says\n%s", p.out)
+	}
+}
