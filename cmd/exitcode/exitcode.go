@@ -20,7 +20,7 @@ const (
 	InUse                   // another process has the socket, address, state directory or store
 	Unreachable             // no way to the target, or no answer from it
 	Unusable                // the unit cannot be used as a disk: no capacity, not a disk, not ready
-	State                   // the state database cannot be used: corrupt, full disk, made by a newer program
+	State                   // the state database, or that of thin disks, cannot be used: corrupt, full disk, made by a newer program
 	NoDaemon                // srpctl: no daemon answers at the control socket
 	Denied                  // not allowed by the system, or by the daemon
 	Unclean                 // ended, but a flush or logout failed: what was written last may be lost
@@ -39,7 +39,7 @@ var meanings = [last]string{
 	InUse:       "another process has the socket, the address, the state directory or the store",
 	Unreachable: "no way to the target, or no answer from it",
 	Unusable:    "the unit cannot be used as a disk: no capacity, not a disk, not ready",
-	State:       "the state database cannot be used: corrupt, no space left, or made by a newer program",
+	State:       "the state database, or that of thin disks, cannot be used: corrupt, no space left, or made by a newer program",
 	NoDaemon:    "no daemon answers at the control socket",
 	Denied:      "the system or the daemon does not allow it",
 	Unclean:     "the program has ended, but a flush or logout failed: what was written last may be lost",
