@@ -63,8 +63,12 @@
 // A unit keeps one state of reservations for the initiators of all servers that show it, by initiator port and relative
 // target port; Nexus.Initiator names the former. What APTPL asks to outlive a loss of power goes to the store, if that
 // is a Keeper, before the command is answered, and NewUnit takes it up again. ALL_TG_PT makes one registration that
-// counts at every target port, and goes as one. REPLACE LOST RESERVATION is not known: nothing is lost while the unit runs, and what was
-// kept but cannot be read makes NewUnit fail.
+// counts at every target port, and goes as one.
+//
+// REPLACE LOST RESERVATION is refused, and RLR_C in REPORT CAPABILITIES says so. It is for units that go on although they
+// know that they have lost registrations, and end commands with PERSISTENT RESERVATION INFORMATION LOST until it comes
+// (SPC-5 5.14.11). This one never does: nothing is lost while it runs, and if what was kept cannot be read,
+// NewUnit fails.
 //
 // # Errors
 //

@@ -13,6 +13,7 @@ const (
 	eventAccess    // of an asymmetric access state
 	eventSpace     // the store is about to run out of it
 	eventException // an informational exception
+	eventInquiry   // the INQUIRY data, vital product data too
 	numEvents
 )
 
@@ -41,6 +42,7 @@ var conditions = [...]struct {
 	{conditionRegistrations, ascRegistrationsPreempted},
 	{conditionPreempted, ascReservationsPreempted},
 	{conditionReleased, ascReservationsReleased},
+	{1 << eventInquiry, scsi.ASCInquiryChanged},
 	{1 << eventModes, scsi.ASCModeParametersChanged},
 	{1 << eventLogs, ascLogsChanged},
 	{1 << eventAccess, ascAccessChanged},

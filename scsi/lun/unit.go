@@ -1,8 +1,10 @@
 package lun
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -204,14 +206,19 @@ func (u *Unit) Memory() *arena.Arena { return u.memory.Memory }
 func (u *Unit) Stats(f *dispatch.Frame) Stats { return u.stats }
 
 // CapacityChanged takes over the store's new size. Initiators hear of it by the unit attention CAPACITY DATA HAS
-// CHANGED. Errors: ErrGeometry, and the unit keeps the size it had.
+// CHANGED, and by INQUIRY DATA HAS CHANGED if the vital product data is other than before, as the unit of thresholds
+// that goes with the size. Errors: ErrGeometry, and the unit keeps the size it had.
 func (u *Unit) CapacityChanged() error {
 	info := u.store.Info()
 	if err := info.Check(); err != nil {
 		return err
 	}
-	u.facts.Store(newFacts(&u.cfg, info))
+	now := newFacts(&u.cfg, info)
+	was := u.facts.Swap(now)
 	u.happened(eventCapacity)
+	if !slices.EqualFunc(was.pages, now.pages, func(a, b vpdPage) bool { return bytes.Equal(a.data, b.data) }) {
+		u.happened(eventInquiry)
+	}
 	return nil
 }
 
