@@ -16,7 +16,7 @@ func help(cmd *cobra.Command) {
 	if long == "" {
 		long = cmd.Short
 	}
-	fmt.Fprintf(&b, "%s\n\nUsage:\n", strings.TrimSpace(long))
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", fill(long))
 	if cmd.Runnable() && cmd.HasParent() {
 		fmt.Fprintf(&b, "  %s\n", UseLine(cmd))
 	}
@@ -44,6 +44,29 @@ func help(cmd *cobra.Command) {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
 	}
 	fmt.Fprint(cmd.OutOrStdout(), b.String())
+}
+
+// width is that of help, in columns: what two windows beside each other have.
+const width = 100
+
+// fill fills the lines of paragraphs; those that are indented stay as they are.
+func fill(text string) string {
+	var lines []string
+	begin := true // of a paragraph
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		if line == "" || line[0] == ' ' {
+			lines, begin = append(lines, line), true
+			continue
+		}
+		for word := range strings.FieldsSeq(line) {
+			if k := len(lines) - 1; !begin && len([]rune(lines[k]))+1+len([]rune(word)) <= width {
+				lines[k] += " " + word
+				continue
+			}
+			lines, begin = append(lines, word), false
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // UseLine says how a command is called.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,9 @@ import (
 
 // maxAnswer bounds an answer, in bytes: a unit takes about 1 KiB of it.
 const maxAnswer = 64 << 20
+
+// maxPath is the longest path of a socket, in bytes: sun_path has 108, with a zero behind it (unix(7)).
+const maxPath = 107
 
 // Client asks a daemon.
 type Client struct {
@@ -30,7 +34,6 @@ type Client struct {
 func NewClient(path string) *Client {
 	c := &Client{path: path}
 	c.http = http.Client{
-		Timeout: 2 * answerTime,
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -71,8 +74,13 @@ func (c *Client) Clients(ctx context.Context) (*Clients, error) {
 // Hosted lists the targets in the daemon's process.
 func (c *Client) Hosted(ctx context.Context) (*Hosted, error) { return get[Hosted](ctx, c, "hosted") }
 
-// get asks for one thing.
+// get asks for one thing. A daemon that does not answer is waited for until ctx ends, or twice as long as it may take.
 func get[T any](ctx context.Context, c *Client, what string) (*T, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 2*answerTime)
+		defer cancel()
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://srpd/v1/"+what, nil)
 	if err != nil {
 		return nil, err
@@ -112,16 +120,27 @@ func read[T any](c *Client, b []byte) (*T, error) {
 func (c *Client) unreachable(err error) error {
 	const start = "start one with: srpd run --embedded; or name its control socket with --socket"
 	switch {
+	case len(c.path) > maxPath:
+		return exitcode.Errorf(exitcode.Usage, "control socket %s: the path has %d bytes, and the kernel takes %d at most: give a shorter one, relative perhaps",
+			c.path, len(c.path), maxPath)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("control socket %s: no answer in the time there was: %w", c.path, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return exitcode.With(exitcode.NoDaemon, fmt.Errorf("no daemon: there is no control socket %s", c.path), start)
+	case errors.Is(err, unix.ECONNREFUSED) && !isSocket(c.path):
+		return exitcode.With(exitcode.NoDaemon, fmt.Errorf("control socket %s: this is no socket", c.path), start)
 	case errors.Is(err, unix.ECONNREFUSED):
 		return exitcode.With(exitcode.NoDaemon, fmt.Errorf("no daemon listens on the control socket %s; one that was killed has left it", c.path), start)
 	case errors.Is(err, fs.ErrPermission):
 		return exitcode.With(exitcode.Denied, fmt.Errorf("control socket %s: %w", c.path, fs.ErrPermission), "ask as the daemon's user, or as root")
 	}
 	return exitcode.With(exitcode.NoDaemon, fmt.Errorf("control socket %s: %w", c.path, err), "")
+}
+
+// isSocket reports whether there is a socket at path, as far as that can be seen.
+func isSocket(path string) bool {
+	st, err := os.Stat(path)
+	return err != nil || st.Mode()&os.ModeSocket != 0
 }
 
 // refused makes an error of an answer that is one.

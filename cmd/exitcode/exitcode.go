@@ -26,6 +26,7 @@ const (
 	Unclean                 // ended, but a flush or logout failed: what was written last may be lost
 	Cut                     // ended at once by a second signal
 	Exists                  // what was to be made is there already
+	Conflict                // another initiator's reservation keeps the command out
 	last
 )
 
@@ -45,6 +46,7 @@ var meanings = [last]string{
 	Unclean:     "the program has ended, but a flush or logout failed: what was written last may be lost",
 	Cut:         "ended at once by a second signal, without finishing what was under way",
 	Exists:      "what was to be made is there already",
+	Conflict:    "another initiator has reserved the unit, and its reservation does not let the command through",
 }
 
 func (c Code) String() string {

@@ -15,7 +15,7 @@ func TestNumbers(t *testing.T) {
 	for want, c := range []exitcode.Code{
 		exitcode.OK, exitcode.Failure, exitcode.Usage, exitcode.NotFound, exitcode.Rejected, exitcode.InUse,
 		exitcode.Unreachable, exitcode.Unusable, exitcode.State, exitcode.NoDaemon, exitcode.Denied, exitcode.Unclean,
-		exitcode.Cut, exitcode.Exists,
+		exitcode.Cut, exitcode.Exists, exitcode.Conflict,
 	} {
 		if int(c) != want {
 			t.Errorf("%s is %d, was %d", c, int(c), want)

@@ -108,11 +108,6 @@ func described(t *testing.T, c *cobra.Command) {
 	if strings.HasSuffix(c.Short, ".") || len(c.Short) > 80 {
 		t.Errorf("%s: the short text %q is no line of a list", c.CommandPath(), c.Short)
 	}
-	for line := range strings.Lines(c.Long) {
-		if len([]rune(strings.TrimRight(line, "\n"))) > 120 {
-			t.Errorf("%s: a line of the description is longer than 120: %s", c.CommandPath(), line)
-		}
-	}
 	if c.Example != "" && !strings.Contains(c.Example, c.Root().Name()) {
 		t.Errorf("%s: the example does not call it", c.CommandPath())
 	}
