@@ -138,7 +138,7 @@ func TestEmbeddedTargetStrings(t *testing.T) {
 	fails(t, exitcode.Usage, []string{"protect="}, append(run, "--target", login+",protect=io", "--target", login+",protect=bounce")...)
 
 	p = start(t, state, embeddedArgs("--target", login+",ch_count=2,queue_size=20", "--target", login+",initiator_ext=77")...)
-	out, _ = p.srpctl("targets")
+	out, _ = p.srpctl("show")
 	if !strings.Contains(out, "ch_count=2") || !strings.Contains(out, "initiator_ext=0000000000000077") {
 		t.Errorf("srpctl targets prints\n%s", out)
 	}
