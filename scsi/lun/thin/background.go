@@ -75,10 +75,7 @@ func (d *DB) busy() bool {
 func (d *DB) logs() (all []int, err error) {
 	names, err := filepath.Glob(filepath.Join(d.files(), "*.mem"))
 	for _, name := range names {
-		var n int
-		if _, err := fmt.Sscanf(filepath.Base(name), "%d.mem", &n); err != nil {
-			continue
-		}
+		n := logNumber(name)
 		if st, err := os.Stat(name); err == nil && st.Size() > 0 {
 			all = append(all, n)
 		}

@@ -42,13 +42,18 @@ type DB struct {
 	lock   *os.File
 	badger *badger.DB
 	room   room
-	stop   chan struct{}
-	ended  chan struct{} // the background goroutine has
+	// unclean says that it was not closed the last time, and is small enough for units to be read through.
+	unclean bool
+	stop    chan struct{}
+	ended   chan struct{} // the background goroutine has
 
 	buffers   sync.Pool // *[batchBytes]byte
 	flushes   lun.FlushGroup
 	dirSynced time.Time    // by flushes: the directory as it was last synced
 	garbage   atomic.Int64 // extents given back and not tidied up yet
+	changed   atomic.Bool  // something was committed since the last flush began
+	mark      uint64       // by flushes: see syncLogs
+	markFile  *os.File
 	sinceLook atomic.Int64 // bytes written since the logs were looked at
 
 	mu    sync.Mutex // guards what follows
@@ -91,8 +96,11 @@ func (d *DB) start() error {
 	if d.lock, err = lockDir(d.dir); err != nil {
 		return err
 	}
-	if err := d.openFiles(); err != nil {
+	if d.markFile, err = os.OpenFile(filepath.Join(d.dir, "mark"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return errors.Join(err, d.lock.Close())
+	}
+	if err := d.openFiles(); err != nil {
+		return errors.Join(err, d.markFile.Close(), d.lock.Close())
 	}
 	d.startBackground()
 	return nil
@@ -131,8 +139,16 @@ func (d *DB) openFiles() error {
 	if err != nil {
 		return err
 	}
+	if d.unclean {
+		d.log.Info("the thin store was not closed the last time: it is repaired", keyPath, d.dir)
+	}
+	if err := d.sealOpen(); err != nil {
+		return err
+	}
 	db, err := openBadger(d.files(), d.log)
-	if err != nil {
+	if errno := unix.Errno(0); err != nil && !errors.As(err, &errno) {
+		return damaged("%w", err)
+	} else if err != nil {
 		return err
 	}
 	d.badger = db
@@ -142,6 +158,9 @@ func (d *DB) openFiles() error {
 	}
 	if err == nil {
 		err = d.loadUnits()
+	}
+	if err == nil {
+		err = d.checkMark()
 	}
 	if err == nil {
 		err = d.flush()
@@ -199,12 +218,15 @@ type Unit struct {
 }
 
 // Open opens the unit with a name, making it if it is not there and has a size. A new one is there for good when Open
-// returns. Errors: lun.ErrGeometry, lun.ErrInUse, ErrNoUnit, dbdir.ErrSpace, ErrDamaged.
+// returns. Errors: lun.ErrGeometry, lun.ErrInUse, ErrNoUnit, dbdir.ErrSpace; *Error,
+// which wraps ErrDamaged.
 //
 //level:passive
 func (d *DB) Open(name string, u Unit) (*Store, error) {
 	s, err := d.openUnit(name, u)
-	if err != nil {
+	if errors.Is(err, ErrDamaged) {
+		return nil, &Error{Path: d.dir, Err: fmt.Errorf("unit %q: %w", name, err)}
+	} else if err != nil {
 		return nil, fmt.Errorf("thin store %s, unit %q: %w", d.dir, name, err)
 	}
 	return s, nil
@@ -258,6 +280,11 @@ func (d *DB) openUnit(name string, u Unit) (*Store, error) {
 	if err := s.load(); err != nil {
 		return nil, err
 	}
+	if d.unclean {
+		if err := s.verify(); err != nil {
+			return nil, err
+		}
+	}
 	d.open[name] = s
 	return s, nil
 }
@@ -276,6 +303,7 @@ func (d *DB) makeUnit(name string, r *record) error {
 	if err := put(d.badger, unitKeys+name, r); err != nil {
 		return err
 	}
+	d.changed.Store(true)
 	if err := d.flush(); err != nil {
 		return err
 	}
@@ -313,9 +341,9 @@ func (d *DB) Close(ctx context.Context) error {
 	<-d.ended
 	err = errors.Join(err, d.room.spend(), d.badger.Close())
 	if err == nil {
-		err = d.seal()
+		err = d.sealClosed()
 	}
-	err = errors.Join(err, d.room.refill(0), d.lock.Close())
+	err = errors.Join(err, d.room.refill(0), d.markFile.Close(), d.lock.Close())
 	if err != nil {
 		return &Error{Path: d.dir, Err: err}
 	}

@@ -3,6 +3,8 @@
 //
 //	DIR/            made with mode 0700, and locked while it is open
 //	    db/         a badger database, one for all units; the next Open repairs what a kill has left of it
+//	    seal        what is known of its files from the last time
+//	    mark        number of the last flush that was told
 //	    reserve     space that is kept for what badger writes by itself, and for opening and closing
 //
 // A disk is cut into extents of 4 KiB, each the value of a key. Bitmaps, in the database and in memory, say which are

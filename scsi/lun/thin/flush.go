@@ -2,11 +2,15 @@ package thin
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
+	"github.com/dgraph-io/badger/v4"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,7 +21,60 @@ func (d *DB) flush() error { return d.flushes.Flush(d.syncLogs) }
 
 // syncLogs syncs the logs, and the directory when it has changed. A log that is gone meanwhile has become a table,
 // which was synced, and stands in the manifest, which was too.
+//
+// The last thing in the logs is a mark, whose number is noted in a file when it has been synced: so that Open sees when
+// a log is gone.
 func (d *DB) syncLogs() error {
+	if !d.changed.Swap(false) {
+		return nil
+	}
+	d.mark++
+	if err := put(d.badger, markKey, d.mark); err != nil {
+		return err
+	}
+	if err := d.syncFiles(); err != nil {
+		return err
+	}
+	d.noteMark()
+	return nil
+}
+
+// markDigits is the length of the number in the mark's file, which is written over in its place: that takes no space.
+const markDigits = 20
+
+func (d *DB) noteMark() {
+	if _, err := d.markFile.WriteAt(fmt.Appendf(nil, "%0*d", markDigits, d.mark), 0); err != nil {
+		d.log.Warn("the mark of the thin store cannot be noted", keyPath, d.markFile.Name(), keyError, err)
+	}
+}
+
+// checkMark compares the mark in the database with the one that was synced last.
+func (d *DB) checkMark() error {
+	d.changed.Store(true)
+	err := d.badger.View(func(tx *badger.Txn) error {
+		_, err := get(tx, markKey, &d.mark)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b := make([]byte, markDigits)
+	if _, err := d.markFile.ReadAt(b, 0); errors.Is(err, io.EOF) {
+		return nil // new, or killed when it was
+	} else if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(string(b), 10, 64)
+	if err != nil {
+		return damaged("its mark: %w", err)
+	}
+	if n > d.mark {
+		return damaged("it lacks what was written last: it has flush %d, and %d were told", d.mark, n)
+	}
+	return nil
+}
+
+func (d *DB) syncFiles() error {
 	st, err := os.Stat(d.files())
 	if err != nil {
 		return err

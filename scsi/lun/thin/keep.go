@@ -26,6 +26,7 @@ func (s *Store) Keep(ctx context.Context, name string, b []byte) error {
 	if err != nil {
 		return err
 	}
+	s.db.changed.Store(true)
 	return s.db.flush()
 }
 

@@ -12,6 +12,7 @@ import (
 // Keys. What belongs to a unit begins with 'e' and the unit's number, so that it is one range.
 //
 //	"thin"                  super
+//	"flushed"               number of the last flush
 //	"u" NAME                record of the unit
 //	"e" NUMBER "d" EXTENT   data: extentBytes, or one byte for zeros
 //	"e" NUMBER "k" NAME     what is kept for the unit
@@ -20,6 +21,7 @@ import (
 // NUMBER has 4 bytes, EXTENT and CHUNK have 8, most significant byte first.
 const (
 	superKey    = "thin"
+	markKey     = "flushed"
 	unitKeys    = "u"
 	dataKeys    = 'd'
 	keptKeys    = 'k'

@@ -67,6 +67,28 @@ func (s *Store) load() error {
 	})
 }
 
+// verify looks whether the extents are there which should be.
+func (s *Store) verify() error {
+	prefix := append(unitPrefix(s.number), dataKeys)
+	var found int64
+	err := s.db.badger.View(func(tx *badger.Txn) error {
+		it := tx.NewIterator(badger.IteratorOptions{Prefix: prefix})
+		defer it.Close()
+		for it.Rewind(); it.Valid(); it.Next() {
+			at, ok := numberOf(it.Item().Key())
+			if c := s.chunks[at/chunkExtents]; !ok || c == nil || !c.set.has(int(at%chunkExtents)) {
+				return damaged("key %x should not be there", it.Item().Key())
+			}
+			found++
+		}
+		return nil
+	})
+	if err == nil && found != s.live.Load() {
+		err = damaged("%d of its %d extents are gone", s.live.Load()-found, s.live.Load())
+	}
+	return err
+}
+
 // chunkAt returns a chunk; one that nothing was written to is made or nil.
 func (s *Store) chunkAt(at uint64, need bool) *chunk {
 	s.mu.RLock()
@@ -132,7 +154,15 @@ func (s *Store) readChunk(to *cursor, off, n uint64) error {
 }
 
 // extent reads an extent that is there; nil stands for zeros.
-func (s *Store) extent(tx *badger.Txn, extent uint64, fn func(b []byte)) error {
+func (s *Store) extent(tx *badger.Txn, extent uint64, fn func(b []byte)) (err error) {
+	defer func() {
+		if r := recover(); r != nil { // badger's, over a damaged table
+			err = damaged("%v", r)
+		}
+		if err != nil {
+			s.db.log.Error("an extent cannot be read", keyPath, s.db.dir, keyUnit, s.name, keyOffset, extent*extentBytes, keyError, err)
+		}
+	}()
 	item, err := tx.Get(appendKey(make([]byte, 0, numberedKey), s.number, dataKeys, extent))
 	if err == nil {
 		err = item.Value(func(b []byte) error {
@@ -148,9 +178,6 @@ func (s *Store) extent(tx *badger.Txn, extent uint64, fn func(b []byte)) error {
 		})
 	} else if errors.Is(err, badger.ErrKeyNotFound) {
 		err = damaged("its extent is gone")
-	}
-	if err != nil {
-		s.db.log.Error("an extent cannot be read", keyPath, s.db.dir, keyUnit, s.name, keyOffset, extent*extentBytes, keyError, err)
 	}
 	return err
 }
@@ -257,6 +284,7 @@ func (s *Store) change(c *chunk, after *bitmap, need, size uint64, fn func(tx *b
 	if err := tx.Commit(); err != nil {
 		return err
 	}
+	s.db.changed.Store(true)
 	s.live.Add(int64(after.count() - c.set.count()))
 	c.set = *after
 	return nil

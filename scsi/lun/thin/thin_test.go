@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"minisrp/scsi/lun"
@@ -211,5 +210,3 @@ func TestFull(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
