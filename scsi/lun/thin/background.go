@@ -37,11 +37,11 @@ func (d *DB) settle() {
 		busy := d.busy()
 		switch {
 		case err != nil:
-		case busy && free < reserveBytes/2 && d.room.held.Load() > 0:
+		case busy && free < spendBelow && d.room.held.Load() > 0:
 			d.log.Warn("the file system is full: compactions take what was set aside for them", keyPath, d.dir, keyFree, free>>20)
 			err = d.room.spend()
 		case !busy:
-			err = d.room.refill(writeNeeds)
+			err = d.room.refill()
 		}
 		if err != nil {
 			d.log.Warn("reserve of the thin store", keyPath, d.dir, keyError, err)

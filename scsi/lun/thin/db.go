@@ -103,6 +103,7 @@ func (d *DB) start() error {
 		return errors.Join(err, d.markFile.Close(), d.lock.Close())
 	}
 	d.startBackground()
+	d.room.wake() // to set the reserve aside, when badger has settled
 	return nil
 }
 
@@ -124,8 +125,7 @@ func lockDir(dir string) (*os.File, error) {
 
 // openFiles opens the database under the lock.
 func (d *DB) openFiles() error {
-	names, _ := filepath.Glob(filepath.Join(d.files(), "*.mem"))
-	have := dbdir.Allocated(append(names, string(d.room.reserve))...)
+	have := dbdir.Allocated(string(d.room.reserve))
 	if free, err := d.room.free(d.dir); err != nil {
 		return err
 	} else if free+have < reserveBytes {
@@ -165,9 +165,6 @@ func (d *DB) openFiles() error {
 	if err == nil {
 		err = d.flush()
 	}
-	if err == nil {
-		err = d.room.refill(0)
-	}
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
@@ -181,7 +178,7 @@ func openBadger(path string, log *slog.Logger) (*badger.DB, error) {
 		WithSyncWrites(false). // flush does what it would not
 		WithDetectConflicts(false).
 		WithMemTableSize(memTable).WithNumMemtables(2).WithValueThreshold(2 * extentBytes).WithValueLogFileSize(valueLog).
-		WithBaseTableSize(tableBytes).WithNumLevelZeroTables(4).WithNumLevelZeroTablesStall(12).
+		WithBaseTableSize(tableBytes).WithNumLevelZeroTables(4).WithNumLevelZeroTablesStall(stallTables).
 		WithBlockSize(blockBytes).WithCompression(options.None).WithBlockCacheSize(0).WithIndexCacheSize(0).
 		WithChecksumVerificationMode(options.OnBlockRead).
 		WithNumCompactors(2).WithNumGoroutines(1).WithExternalMagic(magic)
@@ -343,7 +340,7 @@ func (d *DB) Close(ctx context.Context) error {
 	if err == nil {
 		err = d.sealClosed()
 	}
-	err = errors.Join(err, d.room.refill(0), d.markFile.Close(), d.lock.Close())
+	err = errors.Join(err, d.room.refill(), d.markFile.Close(), d.lock.Close())
 	if err != nil {
 		return &Error{Path: d.dir, Err: err}
 	}

@@ -18,8 +18,8 @@ const (
 	memTable = 4 << 20
 
 	// tableBytes is the size of badger's tables on the disk. Each is a mapping and a file descriptor of the process:
-	// 512 GiB are the 65530 mappings that Linux gives one, if nobody asks for more.
-	tableBytes = 8 << 20
+	// 256 GiB are the 65530 mappings that Linux gives one, if nobody asks for more (vm.max_map_count).
+	tableBytes = 4 << 20
 
 	// blockBytes is what badger checks the sum of at a time, when it reads: four extents.
 	blockBytes = 4 * extentBytes
@@ -28,17 +28,26 @@ const (
 	// power leaves an older version if it takes a newer one. The least that badger takes.
 	valueLog = 1 << 20
 
+	// stallTables is how many tables of level 0 hold writers up until some have been compacted.
+	stallTables = 8
+
 	// reserveBytes is set aside for what badger does by itself, and for opening and closing, when others have filled the
-	// file system: a compaction of level 0 and one further down write about as much.
-	reserveBytes = 64 << 20
+	// file system: a compaction of level 0, with stallTables of memTable and the level below, and one of a table and ten
+	// others further down write about as much.
+	reserveBytes = 96 << 20
 
-	// writeNeeds is the free space, beside the reserve, without which nothing is written; freeNeeds is that for giving
-	// space back, which takes a little too. The difference is what lets a full disk be emptied.
-	writeNeeds = 64 << 20
-	freeNeeds  = 8 << 20
+	// writeNeeds is the space, with the reserve, without which nothing is written; freeNeeds is that for giving space
+	// back, which takes a little too. The difference is what lets a full disk be emptied.
+	writeNeeds = reserveBytes + 32<<20
+	freeNeeds  = reserveBytes / 2
 
-	// warnNeeds is the free space below which initiators are warned.
-	warnNeeds = 4 * writeNeeds
+	// warnNeeds is the space, with the reserve, below which initiators are warned.
+	warnNeeds = reserveBytes + 256<<20
+
+	// spendBelow is the free space below which the reserve is given up for what badger may be going to write; keepFree
+	// is left when it is set aside again, for a table that is on its way already.
+	spendBelow = reserveBytes / 2
+	keepFree   = 8 << 20
 
 	// tidyBytes is what must have been given back since the last time before compactions are made for its sake. They
 	// are made for databases up to tidyMost: what they cost is in proportion to the database, and holds writes up.

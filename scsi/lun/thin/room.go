@@ -29,30 +29,36 @@ type room struct {
 	lows map[*Store]func()
 }
 
-// check refuses to go on when less than need bytes are free, and warns when they become few. Errors: dbdir.ErrSpace.
+// check refuses to go on when there are less than need bytes, with the reserve, and warns when they become few. What is
+// let through finds the space that badger may want free. Errors: dbdir.ErrSpace.
 func (r *room) check(need uint64) error {
 	free, err := r.free(r.dir)
 	if err != nil {
 		return err
 	}
-	if low := free < warnNeeds; low != r.low.Load() && r.low.CompareAndSwap(!low, low) && low {
-		r.log.Warn("space for thin disks runs short", keyPath, r.dir, keyFree, free>>20)
+	held := r.held.Load()
+	total := free + held
+	if low := total < warnNeeds; low != r.low.Load() && r.low.CompareAndSwap(!low, low) && low {
+		r.log.Warn("space for thin disks runs short", keyPath, r.dir, keyFree, total>>20)
 		r.tell()
 	}
-	if full := free < writeNeeds; full != r.full.Load() && r.full.CompareAndSwap(!full, full) {
+	if full := total < writeNeeds; full != r.full.Load() && r.full.CompareAndSwap(!full, full) {
 		if full {
 			r.log.Error("the file system is full: writes to thin disks are refused until there is room", keyPath, r.dir,
-				keyFree, free>>20, keyNeeded, writeNeeds>>20)
+				keyFree, total>>20, keyNeeded, writeNeeds>>20)
 		} else {
-			r.log.Info("there is room for thin disks again", keyPath, r.dir, keyFree, free>>20)
+			r.log.Info("there is room for thin disks again", keyPath, r.dir, keyFree, total>>20)
 			r.wake()
 		}
 	}
 	if r.full.Load() {
 		r.wake()
 	}
-	if free < need {
-		return fmt.Errorf("%w: %d MiB free in %s, want %d", dbdir.ErrSpace, free>>20, r.dir, need>>20)
+	if total < need {
+		return fmt.Errorf("%w: %d MiB in %s, want %d", dbdir.ErrSpace, total>>20, r.dir, need>>20)
+	}
+	if free < spendBelow && held > 0 {
+		return r.spend()
 	}
 	return nil
 }
@@ -67,7 +73,8 @@ func (r *room) wake() {
 // available returns what can be written before writes are refused.
 func (r *room) available() (uint64, error) {
 	free, err := r.free(r.dir)
-	return free - min(free, writeNeeds), err
+	total := free + r.held.Load()
+	return total - min(total, writeNeeds), err
 }
 
 // warn notes whom to tell.
@@ -98,17 +105,19 @@ func (r *room) tell() {
 // spend gives the reserve back, to what badger is going to write.
 func (r *room) spend() error {
 	r.held.Store(0)
+	defer r.wake()
 	return r.reserve.Spend()
 }
 
-// refill sets aside again what there is room for beside what writes need, or all that there is.
-func (r *room) refill(beside uint64) error {
+// refill sets aside again what there is room for.
+func (r *room) refill() error {
 	free, err := r.free(r.dir)
 	if err != nil {
 		return err
 	}
-	n := min(free-min(free, beside), reserveBytes)
-	if n <= r.held.Load() {
+	held := r.held.Load()
+	n := min(free-min(free, keepFree)+held, reserveBytes)
+	if n <= held {
 		return nil
 	}
 	if err := r.reserve.Make(int64(n)); err != nil {

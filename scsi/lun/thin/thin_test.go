@@ -195,7 +195,7 @@ func TestFull(t *testing.T) {
 		free   uint64
 		refuse bool
 		warned int
-	}{{200 << 20, false, 1}, {100 << 20, false, 1}, {40 << 20, true, 1}, {1 << 40, false, 1}, {40 << 20, true, 2}} {
+	}{{200 << 20, false, 1}, {150 << 20, false, 1}, {20 << 20, true, 1}, {1 << 40, false, 1}, {20 << 20, true, 2}} {
 		free.Store(step.free)
 		err := s.Write(t.Context(), [][]byte{noise(2, page)}, 0, false)
 		if errors.Is(err, unix.ENOSPC) != step.refuse || (err != nil) != step.refuse || warned != step.warned {
