@@ -47,7 +47,7 @@ func (d *DB) settle() {
 			d.log.Warn("reserve of the thin store", keyPath, d.dir, keyError, err)
 		}
 		if !busy {
-			d.tidy(free)
+			d.tidy()
 			return
 		}
 		select {

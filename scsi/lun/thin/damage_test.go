@@ -164,7 +164,7 @@ func damage(t *testing.T, name, what string) bool {
 // refuse is not damaged.
 func TestDamage(t *testing.T) {
 	killed := t.TempDir()
-	rounds := kill(t, killed, 9)
+	rounds := kill(t, killed, 6)
 	closed := t.TempDir()
 	if err := os.CopyFS(closed, os.DirFS(killed)); err != nil {
 		t.Fatal(err)

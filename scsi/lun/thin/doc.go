@@ -37,16 +37,21 @@
 // What was given back or written over takes space until badger compacts. Where much was given back, that is seen to,
 // unless the database is large; then it comes with what is written later.
 //
+// # Snapshots
+//
+// Store.Snapshot writes a disk as it is at one moment, by badger's stream, while it is used; DB.Restore makes a disk of
+// that, of any name, or none if the snapshot is not whole.
+//
 // # Memory and time
 //
 // A database takes about 12 MiB when it is written to, 4 MiB for each of up to three tables, and a dozen goroutines, two
 // of which compact; a unit takes 512 bytes for each 16 MiB of it that hold something. Compactions write no more than
-// tables of 8 MiB at a time and do not compress; writers wait for them, on their units' workers and never at Dispatch.
+// tables of 4 MiB at a time and do not compress; writers wait for them, on their units' workers and never at Dispatch.
 //
 // # Errors
 //
 // *Error, which names the database and the way out, for one that cannot be used; lun.ErrGeometry, lun.ErrInUse and
-// ErrNoUnit for a unit; dbdir.ErrSpace, which is unix.ENOSPC; ErrDamaged for what was read. A database that cannot be
+// ErrNoUnit for a unit; ErrSnapshot; dbdir.ErrSpace, which is unix.ENOSPC; ErrDamaged for what was read. A database that cannot be
 // used is left as it is.
 //
 // # Testing

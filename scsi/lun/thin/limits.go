@@ -61,6 +61,9 @@ const (
 	// maxName bounds the name of a unit, in bytes.
 	maxName = 64
 
+	// maxKept bounds what is kept under a name for a unit, in bytes, where a snapshot brings it.
+	maxKept = 64 << 10
+
 	// maxSize bounds a unit, in bytes: what its bitmaps would take of memory if it were full is 1/32768 of it.
 	maxSize = 64 << 40
 

@@ -13,6 +13,7 @@ import (
 //
 //	"thin"                  super
 //	"flushed"               number of the last flush
+//	"p" I                   padding, see pushTable
 //	"u" NAME                record of the unit
 //	"e" NUMBER "d" EXTENT   data: extentBytes, or one byte for zeros
 //	"e" NUMBER "k" NAME     what is kept for the unit
@@ -22,6 +23,7 @@ import (
 const (
 	superKey    = "thin"
 	markKey     = "flushed"
+	padKeys     = "p"
 	unitKeys    = "u"
 	dataKeys    = 'd'
 	keptKeys    = 'k'
