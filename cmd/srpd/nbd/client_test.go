@@ -9,6 +9,7 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const limit = 20 * time.Second // longest that a test waits for anything
+const limit = 2 * time.Minute // longest that a test waits for anything
 
 // server is a server on a unix socket with its log.
 type server struct {
@@ -31,7 +32,38 @@ type server struct {
 
 	also []chan error // results of further Serve calls
 
+	readUntil, writeUntil atomic.Pointer[time.Time] // deadlines that a socket was given last
+
 	failing bool // Shutdown may report an error
+}
+
+// watched is a listener whose sockets tell the server what deadlines they are given.
+type watched struct {
+	net.Listener
+	s *server
+}
+
+func (w *watched) Accept() (net.Conn, error) {
+	nc, err := w.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &watchedConn{nc.(*net.UnixConn), w.s}, nil
+}
+
+type watchedConn struct {
+	*net.UnixConn
+	s *server
+}
+
+func (w *watchedConn) SetReadDeadline(t time.Time) error {
+	w.s.readUntil.Store(&t)
+	return w.UnixConn.SetReadDeadline(t)
+}
+
+func (w *watchedConn) SetWriteDeadline(t time.Time) error {
+	w.s.writeUntil.Store(&t)
+	return w.UnixConn.SetWriteDeadline(t)
 }
 
 type logBuffer struct {
@@ -85,8 +117,8 @@ func serve(t testing.TB, cfg nbd.Config, exports ...nbd.Export) *server {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- s.Serve(l) }()
 	srv := &server{Server: s, path: path, log: log}
+	go func() { done <- s.Serve(&watched{l, srv}) }()
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, e := range exports {
@@ -400,9 +432,14 @@ func eventually(t testing.TB, what string, cond func() bool) {
 
 // pattern makes n bytes that differ from place to place.
 func pattern(n int, seed byte) []byte {
+	const period = 65521 // a prime, so that no two blocks are alike
 	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(i) ^ byte(i>>8) ^ byte(i>>16) ^ seed
+	k := min(n, period)
+	for i := range b[:k] {
+		b[i] = byte(i) ^ byte(i>>8) ^ seed
+	}
+	for ; k > 0 && k < n; k *= 2 {
+		copy(b[k:], b[:k])
 	}
 	return b
 }

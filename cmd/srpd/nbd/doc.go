@@ -86,8 +86,8 @@
 // Subpackage nbdtest has a disk in memory, an authority for certificates, and a
 // client. The server is tested by a client that speaks the protocol byte by byte, in
 // all three styles of requests and replies, and by nbdinfo, nbdcopy, the libnbd
-// shell, qemu-img, qemu-io, qemu-nbd, and fio, which know all of it but extended
-// headers. Package export has what is about the disk below: linearizability, and
+// shell, qemu-img, qemu-io, qemu-nbd, and fio, over unix sockets, TCP, and TLS of both
+// kinds; what is installed most often knows all of it but extended headers. Package export has what is about the disk below: linearizability, and
 // flushes that reach the unit. Negotiation and transmission are fuzzed; the
 // allocators are checked against models. To fuzz transmission give
 // -fuzzminimizetime=10x: goroutines make its coverage vary.

@@ -22,7 +22,7 @@ func Example() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	d := nbdtest.NewRAM(nbdtest.Disk(1 << 30))
+	d := nbdtest.NewRAM(nbdtest.Disk(1 << 20))
 	defer d.Close()
 
 	s, err := nbd.NewServer(nbd.Config{Log: slog.New(slog.NewTextHandler(io.Discard, nil))})

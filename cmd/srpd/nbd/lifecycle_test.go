@@ -220,17 +220,20 @@ func TestShutdownCutsOff(t *testing.T) {
 // A slow disk's replies are still taken after the parting time has passed: that time is the client's.
 func TestPartingTimeIsOfTheClient(t *testing.T) {
 	d := ram(t, nbdtest.Disk(8*mib))
-	s := serve(t, nbd.Config{PartingTime: 50 * time.Millisecond}, nbd.Export{Name: "x", Backend: d})
+	s := serve(t, nbd.Config{PartingTime: time.Second}, nbd.Export{Name: "x", Backend: d})
 	k := s.dial(t)
 	k.enter("x", simple)
 	d.Hold()
-	k.request(0, read, 1, 0, 2*mib)
+	k.request(0, read, 1, 0, 4096)
 	eventually(t, "the disk has it", func() bool { return d.Held() == 1 })
 	done := make(chan error, 1)
 	go func() { done <- s.Shutdown(context.Background()) }()
-	<-time.After(100 * time.Millisecond)
+	eventually(t, "the parting time has passed", func() bool {
+		until := s.writeUntil.Load()
+		return until != nil && time.Now().After(*until)
+	})
 	d.Release()
-	k.wantData(2*mib, 1)
+	k.wantData(4096, 1)
 	k.eof()
 	if err := <-done; err != nil {
 		t.Error(err)

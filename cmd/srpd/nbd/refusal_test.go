@@ -3,7 +3,6 @@ package nbd_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -59,10 +58,7 @@ func TestRefusalWaitsForPayload(t *testing.T) {
 
 // libnbd takes a reply to what it is still sending for one to nothing, and gives the connection up.
 func TestLibnbdRefusal(t *testing.T) {
-	const python = "/usr/bin/python3" // the one that the system's packages are for
-	if exec.Command(python, "-c", "import nbd").Run() != nil {
-		needs(t, "python3-libnbd")
-	}
+	needsPython(t)
 	s := serve(t, nbd.Config{},
 		nbd.Export{Name: "rw", Backend: ram(t, nbdtest.Disk(32*mib))},
 		nbd.Export{Name: "ro", Backend: ram(t, nbdtest.Disk(32*mib)), ReadOnly: true})

@@ -2,6 +2,7 @@ package nbd_test
 
 import (
 	"context"
+	"flag"
 	"io"
 	"net"
 	"os"
@@ -15,7 +16,7 @@ import (
 )
 
 // storm is how many clients come and go.
-const storm = 10_000
+var storm = flag.Int("storm", 2000, "clients of the storm of connections")
 
 // Clients that come and go at any point, while an export comes and goes, leave nothing behind: no connection, no memory,
 // no descriptor (goroutines are TestMain's affair).
@@ -24,10 +25,7 @@ func TestConnectDisconnectStorm(t *testing.T) {
 	s := serve(t, nbd.Config{ConnMemory: 2 * mib, MemoryLimit: 64 * mib}, nbd.Export{Name: "x", Backend: d})
 	before := descriptors(t)
 	const workers = 4
-	n := storm / workers
-	if testing.Short() {
-		n = 250
-	}
+	n := *storm / workers
 	stop := make(chan struct{})
 	var clients, exports sync.WaitGroup
 	exports.Go(func() {

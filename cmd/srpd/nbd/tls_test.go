@@ -168,7 +168,7 @@ func TestTLSModes(t *testing.T) {
 func TestTLSData(t *testing.T) {
 	cred := newCredentials(t)
 	each(t, func(t *testing.T, opts ...nbdtest.Option) {
-		const size = 64 * mib
+		const size = 36 * mib
 		d := ram(t, nbdtest.Disk(size), opts...)
 		s := serve(t, nbd.Config{TLS: nbd.TLSRequire, Credentials: cred.load(t, false), ConnMemory: 2 * mib}, nbd.Export{Backend: d})
 		addr := s.listenTCP(t)
@@ -183,7 +183,11 @@ func TestTLSData(t *testing.T) {
 			k.agree(extended)
 			k.start("")
 			at := uint64(0)
-			for i, n := range []int{512, 4096, 61440, 64 << 10, 64<<10 - 512, 128 << 10, mib, mib + 512, 3 * mib, 32 * mib, 4096} {
+			sizes := []int{512, 4096, 61440, 64 << 10, 64<<10 - 512, 128 << 10, mib, mib + 512, 3 * mib, 4096}
+			if version == tls.VersionTLS13 {
+				sizes = append(sizes, 32*mib, 512)
+			}
+			for i, n := range sizes {
 				p := pattern(n, byte(i))
 				at = (at + uint64(n)) % (size - uint64(n)) &^ 511
 				k.request(0, write, uint64(i), at, uint64(n), p)

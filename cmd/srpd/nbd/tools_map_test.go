@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -146,56 +145,8 @@ assert seen == [(512, 0)], seen
 h.cache(1 << 20, 0)
 h.shutdown()
 `
-	const python = "/usr/bin/python3"
-	if exec.Command(python, "-c", "import nbd").Run() != nil {
-		needs(t, "python3-libnbd")
-	}
+	needsPython(t)
 	s := serve(t, nbd.Config{}, nbd.Export{Name: "x", Backend: ram(t, nbdtest.Disk(mib))})
 	t.Setenv("URI", s.uri("x"))
 	run(t, python, "-m", "nbd", "-c", program)
-}
-
-// TLS with certificates, as two other implementations speak it.
-func TestToolsTLS(t *testing.T) {
-	cred := newCredentials(t)
-	for _, verify := range []bool{false, true} {
-		s := serve(t, nbd.Config{TLS: nbd.TLSRequire, Credentials: cred.load(t, verify)},
-			nbd.Export{Name: "x", Backend: ram(t, nbdtest.Disk(32*mib))})
-		_, port, _ := strings.Cut(s.listenTCP(t).String(), ":")
-		uri := "nbds://localhost:" + port + "/x?tls-certificates=" + cred.client
-		if out := run(t, "nbdinfo", "--json", uri); !strings.Contains(out, `"TLS": true`) {
-			t.Errorf("nbdinfo says\n%s", out)
-		}
-		in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
-		data := pattern(32*mib, 7)
-		if err := os.WriteFile(in, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		run(t, "nbdcopy", "--connections=3", in, uri)
-		run(t, "nbdcopy", "--connections=3", "--requests=64", uri, out)
-		if got, err := os.ReadFile(out); err != nil || !bytes.Equal(got, data) {
-			t.Errorf("what comes out differs (%v)", err)
-		}
-		creds := "tls-creds-x509,id=tls0,endpoint=client,dir=" + cred.client
-		blockdev := "driver=nbd,server.type=inet,server.host=localhost,server.port=" + port + ",export=x,tls-creds=tls0"
-		said := run(t, "qemu-io", "--object", creds, "--image-opts", "-c", "write -P 0xaa 0 1M", "-c", "read -P 0xaa 0 1M", "-c", "flush", blockdev)
-		if strings.Contains(said, "failed") || strings.Contains(said, "rror") {
-			t.Errorf("qemu-io says\n%s", said)
-		}
-		run(t, "qemu-img", "convert", "--object", creds, "-n", "-f", "raw", "--target-image-opts", in, blockdev)
-		run(t, "qemu-img", "compare", "--object", creds, "--image-opts", "driver=raw,file.filename="+in, blockdev)
-		if list := run(t, "qemu-nbd", "--object", creds, "--tls-creds", "tls0", "--list", "-b", "localhost", "-p", port); !strings.Contains(list, "export: 'x'") {
-			t.Errorf("qemu-nbd lists %s", list)
-		}
-		// Without TLS, or without what the other side trusts, there is nothing to be had.
-		for _, args := range [][]string{
-			{"nbdinfo", "nbd://localhost:" + port + "/x"},
-			{"nbdinfo", "nbds://localhost:" + port + "/x?tls-certificates=" + newCredentials(t).client},
-			{"qemu-img", "info", "nbd://localhost:" + port + "/x"},
-		} {
-			if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err == nil {
-				t.Errorf("%v: let in\n%s", args, out)
-			}
-		}
-	}
 }

@@ -2,6 +2,7 @@ package socket
 
 import (
 	"net"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,8 +15,8 @@ type Peer struct {
 
 // PeerOf asks the kernel who connected. It reports false when nc is not a unix socket.
 func PeerOf(nc net.Conn) (Peer, bool) {
-	u, ok := nc.(*net.UnixConn)
-	if !ok {
+	u, ok := nc.(syscall.Conn)
+	if !ok || nc.RemoteAddr().Network() != "unix" {
 		return Peer{}, false
 	}
 	raw, err := u.SyscallConn()
