@@ -42,6 +42,7 @@ type lane struct {
 	ended   bool          // idle is closed
 
 	counters counters
+	latency  [latencies]latency
 }
 
 // init makes the lane and its slots. memory is for UNMAP's parameter lists, unmapMemory a slot.
@@ -116,6 +117,7 @@ func (l *lane) accept(f *dispatch.Frame, r *Request) {
 	d := l.disk
 	v := d.view.Load()
 	err := r.begin(v)
+	r.work.since = f.Now()
 	switch {
 	case d.closing.Load():
 		err = ErrClosed
@@ -328,6 +330,9 @@ func (l *lane) deliver(f *dispatch.Frame) {
 		r := told.pop()
 		if r == nil {
 			return
+		}
+		if r.Err == nil {
+			l.latency[latencyOf(r.Op)].add(f.Now() - r.work.since)
 		}
 		r.work.lane = nil
 		r.Done(f, r)

@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"time"
+
 	"minisrp/miniport"
 	"minisrp/verbs/dispatch"
 )
@@ -103,13 +105,14 @@ type work struct {
 	lane    *lane // nil while the disk does not have the request
 	link    link  // on the way from another processor
 	next    *Request
-	lba     uint64 // first block that is not yet a slot's
-	left    uint64 // blocks that are not yet a slot's; for Flush 1
-	segment int    // where the data of lba are: in this segment,
-	at      uint32 // at this byte
-	part    uint64 // blocks of a slot, of Unmap and WriteZeroes
-	slots   int    // working on it
-	sync    bool   // a flush is to follow
+	lba     uint64        // first block that is not yet a slot's
+	left    uint64        // blocks that are not yet a slot's; for Flush 1
+	segment int           // where the data of lba are: in this segment,
+	at      uint32        // at this byte
+	part    uint64        // blocks of a slot, of Unmap and WriteZeroes
+	slots   int           // working on it
+	sync    bool          // a flush is to follow
+	since   time.Duration // on the processor's clock: the lane has it
 	err     error
 	failure Error
 }
