@@ -184,7 +184,7 @@ func TestLateResponse(t *testing.T) {
 		if !q.pending() {
 			t.Fatalf("%s: the late response has ended another command", q.Status)
 		}
-		if s := w.target.ChannelStats(t.Context()); s[0].Late != 1 {
+		if s := w.target.Channels(t.Context()); s[0].Stats.Late != 1 {
 			t.Errorf("%+v", s[0])
 		}
 		w.gates[0].Open()

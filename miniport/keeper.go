@@ -91,6 +91,7 @@ func (k *keeper) up(s *session) {
 	if i.Fewer != nil {
 		k.log.Warn("fewer channels than asked for", "err", i.Fewer)
 	}
+	k.t.hasten.Store(false)
 	s.publish()
 	why := s.serve()
 	down, all := int(s.down.Load()), len(s.srp.Channels())
@@ -136,7 +137,7 @@ func (k *keeper) failed(err error, lossTime time.Time) {
 	k.wait = min(2*k.wait, reconnectMost)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
-	for !t.held() {
+	for !t.held() && !t.hasten.Swap(false) {
 		select {
 		case <-timer.C:
 			return

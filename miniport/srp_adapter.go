@@ -257,6 +257,9 @@ func (m *SRP) suspend(ctx context.Context, hold bool) error {
 	}
 	var errs []error
 	for _, t := range targets {
+		if t.LoggedOut() && !hold {
+			continue
+		}
 		if err := t.await(ctx, want); err != nil {
 			errs = append(errs, fmt.Errorf("target %s: %w", t.Name(), err))
 		}

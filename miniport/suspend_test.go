@@ -269,7 +269,7 @@ func TestEverythingAtATime(t *testing.T) {
 					case 4:
 						w.do("disconnect")
 					case 5:
-						x.ChannelStats(limited)
+						x.Channels(limited)
 					}
 					done()
 					<-time.After(time.Duration(rnd.IntN(300)) * time.Millisecond)

@@ -56,6 +56,7 @@ type Target struct {
 	info    atomic.Pointer[srp.Info]
 
 	wake     chan struct{} // capacity 1: the keeper shall look again
+	hasten   atomic.Bool   // the next login shall not wait
 	life     context.Context
 	end      context.CancelFunc
 	patience context.Context // while it lasts, what is outstanding at a logout may end
@@ -66,6 +67,7 @@ type Target struct {
 	state   TargetState
 	watch   chan struct{}      // closed at the next change
 	hold    bool               // suspended: stay logged out
+	out     bool               // by Logout: likewise
 	attempt context.CancelFunc // ends the login under way
 	unasked bool               // nobody waits for the first login in order to scan
 }
@@ -127,18 +129,26 @@ func (t *Target) Err() error {
 	return nil
 }
 
-// ChannelStats returns the counters of each channel of the current session.
-func (t *Target) ChannelStats(ctx context.Context) []srp.ChannelStats {
-	var out []srp.ChannelStats
+// ChannelInfo is a channel of the current session.
+type ChannelInfo struct {
+	Index     int
+	Processor string
+	Stats     srp.ChannelStats
+	Status    srp.ChannelStatus
+}
+
+// Channels returns the channels of the current session.
+func (t *Target) Channels(ctx context.Context) []ChannelInfo {
+	var out []ChannelInfo
 	port := t.mp.adapter.port
 	for i := range t.channels {
 		c := t.channels[i].Load()
 		if c == nil {
 			continue
 		}
-		var s srp.ChannelStats // not looked at when the call may still run
-		if port.call(ctx, port.execs[i], func(f *dispatch.Frame) { s = c.Stats(f) }) == nil {
-			out = append(out, s)
+		s := &ChannelInfo{Index: c.Index(), Processor: c.Processor().Name()} // not looked at when the call may still run
+		if port.call(ctx, port.execs[i], func(f *dispatch.Frame) { s.Stats, s.Status = c.Stats(f), c.Status(f) }) == nil {
+			out = append(out, *s)
 		}
 	}
 	return out
@@ -197,7 +207,7 @@ func (t *Target) setHold(hold bool) {
 func (t *Target) held() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.hold
+	return t.hold || t.out
 }
 
 // poke makes the keeper look again. Level: both.

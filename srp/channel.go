@@ -148,6 +148,26 @@ type ChannelStats struct {
 	IdlePolls     uint64 // polls that found nothing
 }
 
+// ChannelStatus is how a channel stands.
+type ChannelStatus struct {
+	QPN         uint32
+	Depth       int // commands at a time at most
+	Outstanding int // commands that have not ended
+	Up          bool
+
+	CreditLimit  int64 // requests that the target takes at a time, as it has said by now
+	CreditInUse  int64 // of them, by requests that are at the target
+	LeastCredits int64 // the fewest that were left since the login
+}
+
+// Status returns how the channel stands. Level: Dispatch, on the channel's processor.
+func (c *Channel) Status(f *dispatch.Frame) ChannelStatus {
+	return ChannelStatus{
+		QPN: c.res.qp.Num(), Depth: len(c.slots), Outstanding: c.Outstanding(f), Up: c.Up(f),
+		CreditLimit: c.credit.avail + c.credit.pending, CreditInUse: c.credit.pending, LeastCredits: c.credit.least,
+	}
+}
+
 // Stats returns the counters. Level: Dispatch, on the channel's processor.
 func (c *Channel) Stats(f *dispatch.Frame) ChannelStats { return c.stats }
 

@@ -7,6 +7,7 @@ package srp
 // Their sum is the request limit.
 type credits struct {
 	avail, pending int64
+	least          int64 // the lowest that avail was since the login, or began with
 }
 
 // maxCredit bounds the request limit either way: SRP counts it in a signed 32-bit number.
@@ -27,7 +28,11 @@ func (c *credits) command() bool { return c.avail > c.spare() }
 func (c *credits) task() bool { return c.avail > 0 }
 
 // take is called before what needs the credit is posted.
-func (c *credits) take() { c.avail--; c.pending++ }
+func (c *credits) take() {
+	c.avail--
+	c.pending++
+	c.least = min(c.least, c.avail)
+}
 
 // untake gives back the credit of what could not be posted.
 func (c *credits) untake() { c.avail++; c.pending-- }
@@ -38,5 +43,6 @@ func (c *credits) ended() { c.pending-- }
 // add takes a REQUEST LIMIT DELTA, and reports whether the limit is a possible one.
 func (c *credits) add(delta int32) bool {
 	c.avail += int64(delta)
+	c.least = min(c.least, c.avail)
 	return c.avail <= maxCredit && c.avail >= -maxCredit
 }

@@ -255,7 +255,7 @@ func (c *Channel) connect(ctx context.Context, a *ask) error {
 	if c.agreed, err = a.agree(cfg, &rsp); err != nil {
 		return err
 	}
-	c.credit = credits{avail: int64(c.initial)}
+	c.credit = credits{avail: int64(c.initial), least: int64(c.initial)}
 	return nil
 }
 

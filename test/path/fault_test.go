@@ -114,11 +114,11 @@ func (b *bed) whole() {
 // channel is the counters of the session's channel.
 func (b *bed) channel() srp.ChannelStats {
 	b.t.Helper()
-	s := b.Path.ChannelStats(b.t.Context())
+	s := b.Path.Channels(b.t.Context())
 	if len(s) != 1 {
 		b.t.Fatalf("%d channels", len(s))
 	}
-	return s[0]
+	return s[0].Stats
 }
 
 // What a disk's user sees of each fault of the target: how long it takes, or which error comes.
