@@ -1,5 +1,5 @@
-// Package state keeps what a daemon must know again after a restart: who it is, and which name each disk has. It must
-// not hold anything that the data path waits for.
+// Package state keeps what a daemon must know again after a restart: who it is, which name each disk has, and to which
+// targets it was told to log in. It must not hold anything that the data path waits for.
 //
 //	DIR/            made with mode 0700
 //	    lock        held while a daemon runs; names its process
@@ -25,7 +25,7 @@
 //
 // # Records
 //
-// Keys are "schema", "identity", "unit/N" and "bind/IDENTITY"; values are JSON. A database with another schema than
+// Keys are "schema", "identity", "unit/N", "bind/IDENTITY" and "target/KEY"; values are JSON. A database with another schema than
 // this package's is refused.
 //
 // # Errors
