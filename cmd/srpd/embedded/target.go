@@ -56,12 +56,12 @@ type Target struct {
 	cfg    Config
 	device *verbs.Device
 	port   *target.Port
-	rules  *fault.Rules // nil: it does nothing wrong
 
 	units []*lun.Unit // by LUN; nil: its store is missing
 
 	mu      sync.Mutex
 	missing []*StoreError // by LUN
+	rules   *fault.Rules  // nil: it does nothing wrong
 }
 
 // Start makes the target and its units, and listens. Errors: *StoreError unless Partial, those of the target.
@@ -215,10 +215,7 @@ func (t *Target) Close(ctx context.Context) error {
 
 // tellFaults logs what the target has done wrong.
 func (t *Target) tellFaults() {
-	if t.rules == nil {
-		return
-	}
-	for rule, hits := range t.rules.Struck {
-		t.cfg.Log.Info("fault on purpose", "target", t.ID(), "fault", rule, "times", hits)
+	for _, f := range t.Faults() {
+		t.cfg.Log.Info("fault on purpose", "target", t.ID(), "fault", f.Rule, "times", f.Hits)
 	}
 }

@@ -1,9 +1,11 @@
 package nbd
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"minisrp/cmd/srpd/socket"
 )
@@ -54,4 +56,33 @@ func (c Client) key() string {
 		return "unix"
 	}
 	return c.Addr.String()
+}
+
+// Connection is a client that has chosen an export.
+type Connection struct {
+	Export   string
+	Client   Client
+	Requests uint64 // a little less than it has sent
+	InFlight uint64 // of them
+}
+
+// Connections returns the clients that have chosen an export, in the order of the exports' names.
+func (s *Server) Connections() []Connection {
+	all := []Connection{}
+	s.mu.Lock()
+	for c := range s.conns {
+		if c.exp == nil || c.conn == nil {
+			continue
+		}
+		x := Connection{Export: c.exp.name, Client: c.client}
+		retired := c.conn.retired.Load() // first, as it is the smaller one
+		x.Requests = c.conn.submitted.Load()
+		x.InFlight = x.Requests - min(retired, x.Requests)
+		all = append(all, x)
+	}
+	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b Connection) int {
+		return cmp.Or(cmp.Compare(a.Export, b.Export), cmp.Compare(a.Client.String(), b.Client.String()))
+	})
+	return all
 }
