@@ -17,7 +17,7 @@ type DiskLatency struct {
 }
 
 // Latency is the distribution of a duration. Percentiles are upper bounds of the bucket that they are in, and are at
-// most an eighth too high; 0 when there is nothing.
+// most a quarter too high; 0 when there is nothing.
 type Latency struct {
 	Count   uint64   `json:"count"`
 	Mean    float64  `json:"mean_us"`

@@ -71,10 +71,9 @@ type Session struct {
 type Channel struct {
 	Index       int     `json:"index"`
 	Processor   string  `json:"processor"`
-	State       string  `json:"state"`    // up, down
-	QPN         uint32  `json:"qpn"`      // queue pair number
-	PeerQPN     uint32  `json:"peer_qpn"` // the target's
-	Depth       int     `json:"depth"`    // commands at a time at most
+	State       string  `json:"state"` // up, down
+	QPN         uint32  `json:"qpn"`   // queue pair number
+	Depth       int     `json:"depth"` // commands at a time at most
 	Outstanding int     `json:"outstanding"`
 	Credits     Credits `json:"credits"`
 

@@ -64,7 +64,7 @@ func Full() *Source {
 					Formats: "direct+indirect", MaxSegments: 12, MaxTransfer: 1 << 20, Protect: "io: a memory window for each command",
 				},
 				Channels: []control.Channel{{
-					Processor: "srp0", State: "up", QPN: 17, PeerQPN: 18, Depth: 62, Outstanding: 1,
+					Processor: "srp0", State: "up", QPN: 17, Depth: 62, Outstanding: 1,
 					Credits:  control.Credits{Limit: 128, InUse: 1, Least: 66},
 					Commands: 1000, Responses: 999, BytesIn: 1 << 30, BytesOut: 5 << 20, Immediate: 4096,
 				}},

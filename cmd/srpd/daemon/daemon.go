@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"minisrp/miniport"
 	"minisrp/scsi"
 	"minisrp/scsi/lun/thin"
+	"minisrp/srp"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
 	"minisrp/verbs/soft"
@@ -29,8 +31,8 @@ import (
 
 // Daemon is a running daemon.
 //
-// Ownership: made by Start, ended by Stop of the same caller. What Start has set is not changed afterwards, but units
-// and told, which the goroutine of startHealing keeps.
+// Ownership: made by Start, ended by Stop of the same caller. What Start has set is not changed afterwards, but for
+// what stands behind serves and mu, which the goroutine of startHealing and requests at the control socket change.
 type Daemon struct {
 	cfg     Config
 	log     *slog.Logger
@@ -47,7 +49,8 @@ type Daemon struct {
 	port       *miniport.Port
 	adapter    *miniport.Adapter
 	srp        *miniport.SRP
-	logins     []*login
+	protect    srp.Protect   // of memory from all targets
+	kept       []*login      // that the state has, until they are among logins
 	found      chan struct{} // capacity 1: the units that targets have are others
 	nbd        *nbd.Server
 	listeners  []net.Listener // of nbd
@@ -56,8 +59,12 @@ type Daemon struct {
 	told    map[string]string      // the last error that was logged of each subject
 	awaited map[scsi.UnitID]string // names of the units that had no store at the start
 
-	mu    sync.Mutex
-	units []*unit // what was found; elements do not change once they are in it
+	serves chan struct{} // capacity 1: full while what is served is being changed; told and awaited are of whoever has filled it
+
+	mu     sync.Mutex
+	logins []*login              // use targets
+	busy   map[string]*operation // by login.key: what is being done with a target
+	units  []*unit               // what was found; elements do not change once they are in it
 
 	serving sync.WaitGroup
 	failed  chan error // capacity for every listener
@@ -84,6 +91,7 @@ func Start(ctx context.Context, cfg Config) (*Daemon, error) {
 	}
 	d := &Daemon{
 		cfg: cfg, log: cfg.Log, started: time.Now(), failed: make(chan error, 4), found: make(chan struct{}, 1),
+		serves: make(chan struct{}, 1), busy: map[string]*operation{},
 		told: map[string]string{}, awaited: map[scsi.UnitID]string{},
 	}
 	d.thin = sync.OnceValues(d.openThin)
@@ -103,8 +111,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if d.logins, err = parseTargets(&d.cfg); err != nil {
 		return err
 	}
-	protect, err := protection(&d.cfg, d.logins)
-	if err != nil {
+	if d.protect, err = protection(&d.cfg, d.logins); err != nil {
 		return err
 	}
 	if err := d.startNBD(ctx); err != nil {
@@ -122,6 +129,9 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if d.identity, err = d.state.Identity(ctx); err != nil {
 		return err
 	}
+	if err := d.loadKept(ctx); err != nil {
+		return err
+	}
 	if err := d.startFabric(ctx); err != nil {
 		return err
 	}
@@ -131,7 +141,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 		return err
 	}
 	d.onStop("port", d.port.Close)
-	d.srp = miniport.NewSRP(miniport.SRPConfig{Device: d.device, Protect: protect})
+	d.srp = miniport.NewSRP(miniport.SRPConfig{Device: d.device, Protect: d.protect})
 	if d.adapter, err = d.port.AddAdapter(ctx, adapterName, d.srp); err != nil {
 		return err
 	}
@@ -193,7 +203,7 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 
 // startFabric starts the processors, the fabric, and what is plugged into it.
 func (d *Daemon) startFabric(ctx context.Context) error {
-	for i := range channels(&d.cfg, d.logins) {
+	for i := range channels(&d.cfg, slices.Concat(d.logins, d.kept)) {
 		p := dispatch.New(fmt.Sprintf("srp%d", i))
 		d.processors = append(d.processors, p)
 		d.onStop("processor "+p.Name(), func(context.Context) error { p.Close(); return nil })

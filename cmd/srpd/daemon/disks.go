@@ -27,7 +27,9 @@ type unit struct {
 }
 
 // failed reports whether the unit cannot be served, though it shall.
-func (u *unit) failed() bool { return u.err != nil && !errors.Is(u.err, errNotListed) }
+func (u *unit) failed() bool {
+	return u.err != nil && !errors.Is(u.err, errNotListed) && !errors.Is(u.err, errLoggedOut)
+}
 
 // openDisks makes disks of the units that are there, names them, and exports them. What is not there or cannot be used
 // is an error only when it is required: see firstRound.
@@ -128,10 +130,10 @@ var errNotListed = errors.New("no export names it, and only those that are named
 // openDisk opens one unit and exports it.
 func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
 	o := disk.Options{Log: d.log, MaxTransfer: disk.DefaultMaxTransfer, MaxSegments: disk.MaxSegments}
-	depth := miniport.DefaultDepth
+	depth, logins := miniport.DefaultDepth, d.targets()
 	for _, p := range u.unit.Paths() {
-		if i := slices.IndexFunc(d.logins, func(l *login) bool { return l.target == p.Target() }); i >= 0 {
-			t := d.logins[i].options
+		if i := slices.IndexFunc(logins, func(l *login) bool { return l.target == p.Target() }); i >= 0 {
+			t := logins[i].options
 			if t.MaxSectors.Given {
 				o.MaxTransfer = uint32(min(uint64(o.MaxTransfer), uint64(t.Sectors())*512))
 			}

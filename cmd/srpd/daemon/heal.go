@@ -61,21 +61,42 @@ func (d *Daemon) heal(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if again {
-			d.retryStores(ctx)
-			for l, err := range d.scan(ctx, ctx) {
-				d.once("scan "+l.target.Name(), slog.LevelWarn, err, "units could not be looked for", keyTarget, l.target.Name())
-			}
+		if d.takeServes(ctx) != nil {
+			return
 		}
-		if err := d.reconcile(ctx, again); err != nil && ctx.Err() == nil {
-			d.once("reconcile", slog.LevelError, err, "units that have come are not served")
-		}
+		d.healOnce(ctx, again)
+		d.giveServes()
 		if again {
 			pause = min(2*pause, healMost)
 			timer.Reset(pause)
 		}
 	}
 }
+
+// healOnce follows what targets have, and with again tries what has failed.
+func (d *Daemon) healOnce(ctx context.Context, again bool) {
+	if again {
+		d.retryStores(ctx)
+		for l, err := range d.scan(ctx, ctx) {
+			d.once("scan "+l.target.Name(), slog.LevelWarn, err, "units could not be looked for", keyTarget, l.target.Name())
+		}
+	}
+	if err := d.reconcile(ctx, again); err != nil && ctx.Err() == nil {
+		d.once("reconcile", slog.LevelError, err, "units that have come are not served")
+	}
+}
+
+// takeServes waits until nobody else changes what is served.
+func (d *Daemon) takeServes(ctx context.Context) error {
+	select {
+	case d.serves <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *Daemon) giveServes() { <-d.serves }
 
 // retryStores tries to open the stores that could not be had.
 func (d *Daemon) retryStores(ctx context.Context) {
@@ -84,7 +105,7 @@ func (d *Daemon) retryStores(ctx context.Context) {
 			continue
 		}
 		if e.Retry(ctx) {
-			for _, l := range d.logins {
+			for _, l := range d.targets() {
 				if l.target.Config().Port == e.ID() {
 					l.scanned.Store(false)
 				}
@@ -161,7 +182,7 @@ var errLost = errors.New("it has gone, and is not back yet")
 
 // failures returns what is not served that should be, and why, a line each.
 func (d *Daemon) failures() (all []string) {
-	for _, l := range d.logins {
+	for _, l := range d.targets() {
 		if away(l.target) {
 			err := l.target.Err()
 			if err == nil {

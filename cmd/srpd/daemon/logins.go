@@ -20,6 +20,7 @@ import (
 //
 // Ownership: fixed once the target has been added, but for what is atomic.
 type login struct {
+	origin   string // who wants it: see originConfiguration
 	options  *srp.TargetOptions
 	luns     []int // to serve; none means all
 	required bool  // the daemon does not start without it
@@ -36,15 +37,8 @@ func parseTargets(cfg *Config) ([]*login, error) {
 		if err != nil {
 			return nil, explain(fmt.Errorf("--target %q: %w", t.Login, err))
 		}
-		for _, s := range []struct {
-			setting *srp.Setting[int]
-			value   int
-		}{{&o.Channels, t.Channels}, {&o.QueueSize, t.QueueSize}} {
-			if s.value != 0 && !s.setting.Given {
-				*s.setting = srp.Setting[int]{Value: s.value, Given: true}
-			}
-		}
-		all = append(all, &login{options: o, luns: t.LUNs, required: t.Required})
+		settings(o, t.Channels, t.QueueSize)
+		all = append(all, &login{origin: originConfiguration, options: o, luns: t.LUNs, required: t.Required})
 	}
 	return all, nil
 }
@@ -86,15 +80,16 @@ func channels(cfg *Config, logins []*login) int {
 // startLogins tries to log in to every target, all at once. Those that are not required are tried on and on, and waited
 // for only once.
 func (d *Daemon) startLogins(ctx, patience context.Context) error {
-	if len(d.logins) == 0 {
+	if len(d.cfg.Targets) == 0 {
 		for i, e := range d.embedded {
 			o, err := srp.ParseTarget(e.LoginString())
 			if err != nil {
 				return err
 			}
-			d.logins = append(d.logins, &login{options: o, required: d.cfg.Embedded[i].Required})
+			d.logins = append(d.logins, &login{origin: originEmbedded, options: o, required: d.cfg.Embedded[i].Required})
 		}
 	}
+	d.addKept()
 	errs := make([]error, len(d.logins))
 	var all sync.WaitGroup
 	var names []string
@@ -169,25 +164,31 @@ func (d *Daemon) targetConfig(o *srp.TargetOptions) miniport.TargetConfig {
 // failed, by login.
 func (d *Daemon) scan(ctx, patience context.Context) map[*login]error {
 	failed := map[*login]error{}
-	for _, l := range d.logins {
+	for _, l := range d.targets() {
 		if l.scanned.Load() || l.target.State() != miniport.TargetUp {
 			continue
 		}
-		timed, cancel := context.WithTimeout(l.waits(ctx, patience), scanTime)
-		l.scanned.Store(true) // what changes from here on is told
-		found, err := d.port.Scan(timed, d.adapter, l.target)
-		cancel()
-		switch {
+		switch found, err := d.look(l.waits(ctx, patience), l); {
 		case err == nil:
-			continue
-		case len(found) > 0 && ctx.Err() == nil:
+		case found && ctx.Err() == nil:
 			d.once("scan "+l.target.Name(), slog.LevelWarn, err, "units that could not be asked are left out", keyTarget, l.target.Name())
 		default:
 			failed[l] = err
 		}
-		l.scanned.Store(false)
 	}
 	return failed
+}
+
+// look looks for the units behind a target, and reports whether it has found some. The error may be of others.
+func (d *Daemon) look(ctx context.Context, l *login) (found bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, scanTime)
+	defer cancel()
+	l.scanned.Store(true) // what changes from here on is told
+	units, err := d.port.Scan(ctx, d.adapter, l.target)
+	if err != nil {
+		l.scanned.Store(false)
+	}
+	return len(units) > 0, err
 }
 
 // serves reports whether the user wants a unit of this target.
@@ -223,7 +224,7 @@ func at(u *miniport.Unit, n int) bool {
 // wanted reports whether the user wants a unit: behind a login, if that names LUNs one of those, and of those that
 // --lun names.
 func (d *Daemon) wanted(u *miniport.Unit) bool {
-	return slices.ContainsFunc(d.logins, func(l *login) bool { return l.serves(u) }) &&
+	return slices.ContainsFunc(d.targets(), func(l *login) bool { return l.serves(u) }) &&
 		(len(d.cfg.LUNs) == 0 || slices.ContainsFunc(d.cfg.LUNs, func(n int) bool { return at(u, n) }))
 }
 

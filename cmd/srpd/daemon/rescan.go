@@ -62,7 +62,9 @@ func (d *Daemon) reconcile(ctx context.Context, again bool) error {
 		olds[u.unit] = u
 	}
 	for _, mu := range d.port.Units() {
-		if old := olds[mu]; len(mu.Paths()) == 0 || !d.wanted(mu) || old != nil && !(again && old.failed()) {
+		old := olds[mu]
+		if len(mu.Paths()) == 0 || !d.wanted(mu) || loggedOut(mu, nil) ||
+			old != nil && !errors.Is(old.err, errLoggedOut) && !(again && old.failed()) {
 			continue
 		}
 		fresh, ids = append(fresh, &unit{unit: mu}), append(ids, mu.ID())

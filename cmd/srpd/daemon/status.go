@@ -35,12 +35,12 @@ func (s *status) Daemon(context.Context) (*control.Daemon, error) {
 // Targets implements control.Source.
 func (s *status) Targets(ctx context.Context) (*control.Targets, error) {
 	a := &control.Targets{Version: control.Version, Targets: []control.Target{}}
-	for _, l := range s.d.logins {
+	for _, l := range s.d.targets() {
 		t := l.target
 		c := t.Config()
 		x := control.Target{
 			Name: t.Name(), Adapter: s.d.adapter.Name(), Address: c.Address.String(),
-			TargetID: c.Port.String(), Initiator: c.Initiator.String(), String: l.options.String(),
+			TargetID: c.Port.String(), Initiator: c.Initiator.String(), String: l.options.String(), Origin: l.origin,
 			State: stateOf(t), Lost: t.Lost(), Logins: t.Logins(), Channels: []control.Channel{},
 		}
 		if err := t.Err(); err != nil {
@@ -49,7 +49,7 @@ func (s *status) Targets(ctx context.Context) (*control.Targets, error) {
 		if i := t.Info(); i != nil {
 			x.Session = session(i)
 		}
-		for _, c := range t.ChannelStats(ctx) {
+		for _, c := range t.Channels(ctx) {
 			x.Channels = append(x.Channels, channel(&c))
 		}
 		a.Targets = append(a.Targets, x)
@@ -60,8 +60,14 @@ func (s *status) Targets(ctx context.Context) (*control.Targets, error) {
 // stateFailed is the state of a target whose last login has failed, and of a unit that has no store.
 const stateFailed = "failed"
 
+// stateLoggedOut is the state of a target that somebody has logged out of.
+const stateLoggedOut = "logged-out"
+
 func stateOf(t *miniport.Target) string {
-	if away(t) {
+	switch {
+	case t.LoggedOut():
+		return stateLoggedOut
+	case away(t):
 		return stateFailed
 	}
 	return t.State().String()
@@ -79,8 +85,15 @@ func session(i *srp.Info) *control.Session {
 	return s
 }
 
-func channel(c *srp.ChannelStats) control.Channel {
+func channel(i *miniport.ChannelInfo) control.Channel {
+	c, at := &i.Stats, &i.Status
+	state := "down"
+	if at.Up {
+		state = "up"
+	}
 	return control.Channel{
+		Index: i.Index, Processor: i.Processor, State: state, QPN: at.QPN, Depth: at.Depth, Outstanding: at.Outstanding,
+		Credits:  control.Credits{Limit: at.CreditLimit, InUse: at.CreditInUse, Least: at.LeastCredits},
 		Commands: c.Starts, Responses: c.Responses, Busy: c.Busy, Tasks: c.Tasks, TaskResponses: c.TaskResponses,
 		Abandoned: c.Aborted, Late: c.Late, UnknownTags: c.UnknownTags, UnknownIUs: c.UnknownIUs,
 		CreditReqs: c.CreditReqs, AsyncEvents: c.AsyncEvents, BytesIn: c.BytesIn, BytesOut: c.BytesOut,
@@ -104,7 +117,10 @@ func describe(u *unit) control.Unit {
 		x.Error = u.err.Error()
 	}
 	for _, p := range u.unit.Paths() {
-		x.Paths = append(x.Paths, control.Path{Target: p.Target().Name(), LUN: p.LUN().String(), State: stateOf(p.Target())})
+		c := p.Target().Config()
+		x.Paths = append(x.Paths, control.Path{
+			Target: c.Name, TargetID: c.Port.String(), Initiator: c.Initiator.String(), LUN: p.LUN().String(), State: stateOf(p.Target()),
+		})
 	}
 	if u.disk != nil {
 		i := u.disk.Info()
@@ -152,6 +168,7 @@ func diskStats(name string, c *disk.Counters) control.DiskStats {
 	}
 	s := control.DiskStats{
 		Name: name, Read: op(c.Read), Write: op(c.Write), Flush: op(c.Flush), Unmap: op(c.Unmap), WriteZeroes: op(c.WriteZeroes),
+		Status: op(c.Status), Prefetch: op(c.Prefetch),
 		Waits: c.Waits, Commands: c.Commands, Completed: c.Completed, NotGood: map[string]uint64{},
 	}
 	for what, n := range map[string]uint64{
@@ -229,19 +246,4 @@ func (d *Daemon) hcas(ctx context.Context) []control.HCA {
 		}
 	}
 	return all
-}
-
-// Latencies implements control.Source.
-func (s *status) Latencies(context.Context) (*control.Latencies, error) {
-	return &control.Latencies{Version: control.Version, Disks: []control.DiskLatency{}}, nil
-}
-
-// Clients implements control.Source.
-func (s *status) Clients(context.Context) (*control.Clients, error) {
-	return &control.Clients{Version: control.Version, Clients: []control.NBDClient{}}, nil
-}
-
-// Hosted implements control.Source.
-func (s *status) Hosted(context.Context) (*control.Hosted, error) {
-	return &control.Hosted{Version: control.Version, Targets: []control.HostedTarget{}}, nil
 }
