@@ -213,13 +213,3 @@ func (d *Daemon) find(ctx context.Context, l *login, p control.Progress) (failed
 	}
 	return failed, ctx.Err()
 }
-
-// SCSI implements control.Admin.
-func (a *admin) SCSI(context.Context, *control.SCSI, control.Progress) (*control.SCSIAnswer, error) {
-	return nil, errors.New("not implemented")
-}
-
-// Task implements control.Admin.
-func (a *admin) Task(context.Context, *control.Task, control.Progress) (*control.TaskAnswer, error) {
-	return nil, errors.New("not implemented")
-}
