@@ -36,10 +36,10 @@ func printChannels(w io.Writer, indent string, channels []control.Channel) {
 	if len(channels) == 0 {
 		return
 	}
-	t := newTable(w, indent+"CHANNEL", "STATE", "PROCESSOR", "QP", "PEER QP", "COMMANDS", "RESPONSES", "OUTSTANDING", "BUSY", "TASKS", "LATE", "READ", "WRITTEN",
+	t := newTable(w, indent+"CHANNEL", "STATE", "PROCESSOR", "QP", "COMMANDS", "RESPONSES", "OUTSTANDING", "BUSY", "TASKS", "LATE", "READ", "WRITTEN",
 		"IMMEDIATE", "COPIED")
 	for _, c := range channels {
-		t.row(indent+number(c.Index), c.State, or(c.Processor), number(uint64(c.QPN)), number(uint64(c.PeerQPN)), number(c.Commands), number(c.Responses),
+		t.row(indent+number(c.Index), c.State, or(c.Processor), number(uint64(c.QPN)), number(c.Commands), number(c.Responses),
 			number(c.Outstanding), number(c.Busy), number(c.Tasks), number(c.Late), size(c.BytesIn), size(c.BytesOut), size(c.Immediate), size(c.Copied))
 	}
 	t.end()
