@@ -21,6 +21,7 @@ import (
 var (
 	srpdPath   string
 	srpctlPath string
+	srptgtPath string
 )
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
@@ -32,11 +33,11 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if out, err := exec.Command("go", "build", "-o", dir+"/", "minisrp/cmd/srpd", "minisrp/cmd/srpctl").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", dir+"/", "minisrp/cmd/srpd", "minisrp/cmd/srpctl", "minisrp/cmd/srptgt").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building: %v\n%s", err, out)
 		return 1
 	}
-	srpdPath, srpctlPath = filepath.Join(dir, "srpd"), filepath.Join(dir, "srpctl")
+	srpdPath, srpctlPath, srptgtPath = filepath.Join(dir, "srpd"), filepath.Join(dir, "srpctl"), filepath.Join(dir, "srptgt")
 	return m.Run()
 }
 

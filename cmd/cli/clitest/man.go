@@ -31,7 +31,11 @@ func Page(c *cobra.Command) string {
 		b.WriteString("# COMMANDS\n")
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() {
-				fmt.Fprintf(&b, "**%s**(%s)\n: %s\n\n", plain(pageName(sub)), section, plain(sub.Short))
+				name := "**" + plain(sub.CommandPath()) + "**"
+				if hasPage(sub) {
+					name = fmt.Sprintf("**%s**(%s)", plain(pageName(sub)), section)
+				}
+				fmt.Fprintf(&b, "%s\n: %s\n\n", name, plain(sub.Short))
 			}
 		}
 	}
@@ -45,6 +49,9 @@ func Page(c *cobra.Command) string {
 	b.WriteString(strings.Join(related(c), ", ") + "\n")
 	return string(md2man.Render([]byte(b.String())))
 }
+
+// hasPage says whether a command has a page: not completion, which is for setting up a shell, once.
+func hasPage(c *cobra.Command) bool { return !strings.Contains(c.CommandPath(), " completion") }
 
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
