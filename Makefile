@@ -10,6 +10,7 @@ BINDIR     ?= $(PREFIX)/bin
 DATADIR    ?= $(PREFIX)/share
 SYSTEMDDIR ?= $(PREFIX)/lib/systemd/system
 PROGRAMS   := srpd srpctl srptgt
+BUILT      ?= build
 
 .DEFAULT_GOAL := help
 .PHONY: help build man install run test lint fuzz bench fmt vet levels imports race tools clean
@@ -28,12 +29,12 @@ man: ## the manual pages and the files of expected help, from the commands
 install: build ## programs, manual pages, completion, systemd unit, below DESTDIR and PREFIX (/usr/local)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man8 $(DESTDIR)$(SYSTEMDDIR) \
 	  $(DESTDIR)$(DATADIR)/bash-completion/completions $(DESTDIR)$(DATADIR)/zsh/site-functions $(DESTDIR)$(DATADIR)/fish/vendor_completions.d
-	install -m 755 $(PROGRAMS:%=build/%) $(DESTDIR)$(BINDIR)
+	install -m 755 $(PROGRAMS:%=$(BUILT)/%) $(DESTDIR)$(BINDIR)
 	install -m 644 $(PROGRAMS:%=cmd/%/man/*.8) $(DESTDIR)$(DATADIR)/man/man8
 	for p in $(PROGRAMS); do \
-	  build/$$p completion bash >$(DESTDIR)$(DATADIR)/bash-completion/completions/$$p && \
-	  build/$$p completion zsh >$(DESTDIR)$(DATADIR)/zsh/site-functions/_$$p && \
-	  build/$$p completion fish >$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/$$p.fish || exit 1; \
+	  $(BUILT)/$$p completion bash >$(DESTDIR)$(DATADIR)/bash-completion/completions/$$p && \
+	  $(BUILT)/$$p completion zsh >$(DESTDIR)$(DATADIR)/zsh/site-functions/_$$p && \
+	  $(BUILT)/$$p completion fish >$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/$$p.fish || exit 1; \
 	done
 	sed 's|/usr/bin/|$(BINDIR)/|' cmd/srpd/systemd/srpd.service >$(DESTDIR)$(SYSTEMDDIR)/srpd.service
 

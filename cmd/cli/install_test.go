@@ -25,7 +25,7 @@ func run(t *testing.T, input, name string, args ...string) (string, bool) {
 	cmd := exec.Command(path, args...)
 	cmd.Stdin = strings.NewReader(input)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") }),
-		"HOME="+t.TempDir())
+		"XDG_CONFIG_HOME="+t.TempDir())
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()
@@ -93,8 +93,11 @@ func TestInstall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds all programs")
 	}
-	dest := t.TempDir()
-	if out, ok := run(t, "", "make", "-C", "../..", "--no-print-directory", "install", "DESTDIR="+dest, "PREFIX=/usr"); !ok {
+	dest, built := t.TempDir(), t.TempDir()
+	if out, ok := run(t, "", "go", "build", "-o", built+"/", "minisrp/cmd/srpd", "minisrp/cmd/srpctl", "minisrp/cmd/srptgt"); !ok {
+		t.Fatal(out)
+	}
+	if out, ok := run(t, "", "make", "-C", "../..", "--no-print-directory", "install", "-o", "build", "BUILT="+built, "DESTDIR="+dest, "PREFIX=/usr"); !ok {
 		t.Fatal(out)
 	}
 	at := func(path string) string { return filepath.Join(dest, "usr", path) }
