@@ -87,7 +87,7 @@ func TestExitCodes(t *testing.T) {
 			return p.wait()
 		},
 		exitcode.Cut:    nil, // TestSecondSignal
-		exitcode.Exists: nil, // TestControl
+		exitcode.Exists: nil, // TestControlReservations
 		exitcode.Conflict: func(t *testing.T) exitcode.Code {
 			return program(t, srpctlPath, "inq", "disk0", "--socket", says(t, http.StatusOK, `{"version":1,"target":"a","lun":"0","status":24}`))
 		},
