@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"go.uber.org/goleak"
 
@@ -46,12 +48,19 @@ func serveAll(t *testing.T, s control.Source, a control.Admin) string {
 // serveUntil serves until the test or stop ends it.
 func serveUntil(t *testing.T, s control.Source, a control.Admin) (path string, stop func()) {
 	t.Helper()
+	return serveFor(t, s, a, -1)
+}
+
+// serveFor serves also a group; -1 is none.
+func serveFor(t *testing.T, s control.Source, a control.Admin, gid int) (path string, stop func()) {
+	t.Helper()
 	path = filepath.Join(t.TempDir(), "c")
 	l, err := socket.ListenUnix(path, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv := control.NewServer(s, a, quiet)
+	srv.AllowGroup(gid)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	stop = sync.OnceFunc(func() {
@@ -201,29 +210,42 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// Another user is not answered, though the socket lets everybody connect.
+// Another user is not answered, though the socket lets everybody connect, unless he is in the group, of whatever kind.
 func TestOtherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to be somebody else")
 	}
-	path := serve(t, controltest.Full())
-	for p, mode := range map[string]os.FileMode{path: 0o666, filepath.Dir(path): 0o755, filepath.Dir(filepath.Dir(path)): 0o755} {
-		if err := os.Chmod(p, mode); err != nil {
-			t.Fatal(err)
+	const group = 54321
+	for _, c := range []struct {
+		allowed     int
+		first, more int
+		want        string
+	}{
+		{-1, group, group, "403"}, {group, 65534, 65534, "403"}, {group, group, 65534, "200"}, {group, 65534, group, "200"},
+	} {
+		path, _ := serveFor(t, controltest.Full(), controltest.FullAdmin(), c.allowed)
+		for p, mode := range map[string]os.FileMode{path: 0o666, filepath.Dir(path): 0o755, filepath.Dir(filepath.Dir(path)): 0o755} {
+			if err := os.Chmod(p, mode); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	// Linux has credentials for each thread. Connecting does not leave this one, and it ends with the test.
-	got := make(chan string)
-	go func() {
-		lockThread()
-		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, 0, 65534, 0); e != 0 {
-			got <- e.Error()
-			return
+		// Linux has credentials for each thread. Connecting does not leave this one, and it ends with the test.
+		got := make(chan string)
+		go func() {
+			lockThread()
+			more := []uint32{uint32(c.more)}
+			_, _, e1 := syscall.RawSyscall(syscall.SYS_SETGROUPS, 1, uintptr(unsafe.Pointer(&more[0])), 0)
+			_, _, e2 := syscall.RawSyscall(syscall.SYS_SETRESGID, 0, uintptr(c.first), 0)
+			_, _, e3 := syscall.RawSyscall(syscall.SYS_SETRESUID, 0, 65534, 0)
+			if e1|e2|e3 != 0 {
+				got <- fmt.Sprint(e1, e2, e3)
+				return
+			}
+			got <- ask(path)
+		}()
+		// The server runs as root, so a user that is not root is another.
+		if s := <-got; !strings.Contains(s, " "+c.want+" ") || c.want == "403" && !strings.Contains(s, "own user and root") {
+			t.Errorf("%+v gets %.300q", c, s)
 		}
-		got <- ask(path)
-	}()
-	// The server runs as root, so a user that is not root is another.
-	if s := <-got; !strings.Contains(s, "403") || !strings.Contains(s, "own user and root") {
-		t.Errorf("another user gets %q", s)
 	}
 }

@@ -41,8 +41,9 @@
 //
 // # Access
 //
-// Only processes of the server's own user and of root are answered, whatever the permissions of the socket: the kernel
-// says who they are.
+// Only processes of the server's own user, of root and of the one group that AllowGroup names are answered, whatever the
+// permissions of the socket: the kernel says who they are. There is no right to read alone: who may see the targets may
+// change them. Who is to see figures only gets them as metrics.
 //
 // # Errors
 //

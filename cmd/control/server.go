@@ -56,6 +56,7 @@ type Server struct {
 	http http.Server
 	mux  *http.ServeMux
 	uid  int
+	gid  int // -1: no group
 	log  *slog.Logger
 
 	changing context.Context // ends with Shutdown
@@ -67,7 +68,7 @@ type peerKey struct{}
 
 // NewServer makes a server.
 func NewServer(s Source, a Admin, log *slog.Logger) *Server {
-	srv := &Server{uid: os.Getuid(), log: log}
+	srv := &Server{uid: os.Getuid(), gid: -1, log: log}
 	srv.changing, srv.end = context.WithCancelCause(context.Background())
 	mux := http.NewServeMux()
 	handle(mux, "/v1/daemon", s.Daemon)
@@ -106,6 +107,9 @@ func NewServer(s Source, a Admin, log *slog.Logger) *Server {
 	return srv
 }
 
+// AllowGroup lets members of a group ask and change everything, as the server's own user may. It is called before Serve.
+func (s *Server) AllowGroup(gid int) { s.gid = gid }
+
 // Handle answers GET at path with a handler, for those who may ask. It is called before Serve.
 func (s *Server) Handle(path string, h http.Handler) { s.mux.Handle("GET "+path, h) }
 
@@ -133,9 +137,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) allowed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, ok := r.Context().Value(peerKey{}).(socket.Peer)
-		if !ok || p.UID != s.uid && p.UID != 0 {
+		if !ok || p.UID != s.uid && p.UID != 0 && (s.gid < 0 || !p.In(s.gid)) {
 			s.log.Warn("control request refused", "pid", p.PID, "uid", p.UID)
-			refuse(w, exitcode.With(exitcode.Denied, errors.New("only the daemon's own user and root are answered"), "ask as the daemon's user, or as root"))
+			refuse(w, exitcode.With(exitcode.Denied, errors.New("only the daemon's own user and root are answered, and the group of --control-group"), "ask as one of them"))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -70,17 +70,18 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 // replace puts what options gave in the place of what files say.
 func replace(c, given *daemon.Config, changed func(string) bool) {
 	for option, put := range map[string]func(){
-		"lun":        func() { c.LUNs = given.LUNs },
-		"channels":   func() { c.Channels = given.Channels },
-		"queue-size": func() { c.QueueSize = given.QueueSize },
-		"protect":    func() { c.Protect = given.Protect },
-		"state-dir":  func() { c.StateDir = given.StateDir },
-		"socket":     func() { c.Socket = given.Socket },
-		"tcp":        func() { c.TCP = given.TCP },
-		"control":    func() { c.Control = given.Control },
-		"metrics":    func() { c.Metrics = given.Metrics },
-		"capture":    func() { c.Capture = given.Capture },
-		"read-only":  func() { c.ReadOnly = given.ReadOnly },
+		"lun":           func() { c.LUNs = given.LUNs },
+		"channels":      func() { c.Channels = given.Channels },
+		"queue-size":    func() { c.QueueSize = given.QueueSize },
+		"protect":       func() { c.Protect = given.Protect },
+		"state-dir":     func() { c.StateDir = given.StateDir },
+		"socket":        func() { c.Socket = given.Socket },
+		"tcp":           func() { c.TCP = given.TCP },
+		"control":       func() { c.Control = given.Control },
+		"control-group": func() { c.Group = given.Group },
+		"metrics":       func() { c.Metrics = given.Metrics },
+		"capture":       func() { c.Capture = given.Capture },
+		"read-only":     func() { c.ReadOnly = given.ReadOnly },
 	} {
 		if changed(option) {
 			put()

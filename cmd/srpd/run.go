@@ -81,6 +81,7 @@ conditions, joined by commas; all rules that match act, and the log tells at the
 	f.StringVar(&c.Socket, "socket", "", "`path` of the NBD socket (default: nbd.sock in $RUNTIME_DIRECTORY, a --state-dir, $XDG_RUNTIME_DIR/minisrp or the state directory)")
 	f.StringVar(&c.TCP, "tcp", "", "serve NBD also on a TCP `address`: a port, which is of 127.0.0.1, or HOST:PORT")
 	f.StringVar(&c.Control, "control", "", "`path` of the control socket (default: control.sock beside the NBD socket's default)")
+	f.StringVar(&c.Group, "control-group", "", "`group` whose members may do everything at the control socket, as this user and root may: its name or number")
 	f.StringVar(&c.Metrics, "metrics", "", "answer Prometheus also on a TCP `address`: a port, which is of 127.0.0.1, or HOST:PORT")
 	f.StringVar(&c.Capture, "capture", "", "write what crosses the software fabric to a pcapng `file`, as RoCEv2, for Wireshark")
 	f.BoolVar(&c.ReadOnly, "read-only", false, "let no client write")

@@ -86,6 +86,7 @@ func TestWrong(t *testing.T) {
 		{"[[export]]\nunit = \"sda\"", 2, "export[0].unit", "disk0"},
 		{"[[export]]\nunit = \"disk0\"\nname = \"disk1\"", 3, "export[0].name", "given" /* by the daemon */},
 		{"[[export]]\nunit = \"disk0\"\nname = \"a\"\n[[export]]\nunit = \"disk1\"\nname = \"a\"", 6, "export[1].name", "export[0].name"},
+		{"[control]\ngroup = \"no such group\"", 2, "control.group", "want the name of a group of this system"},
 		{"[nbd]\nsocket = \"/x\"\n[control]\nsocket = \"/x\"", 4, "control.socket", "two paths"},
 		{"[nbd]\nonly-listed = true", 2, "nbd.only-listed", "nothing would be served"},
 		{"\n\n[nbd", 3, "", "not TOML"},
@@ -144,6 +145,7 @@ func TestFull(t *testing.T) {
 	want := daemon.Defaults()
 	want.QueueSize, want.Metrics = 48, "9810"
 	want.StateDir, want.Socket, want.TCP, want.Control = "/var/lib/minisrp", "/run/minisrp/nbd.sock", "127.0.0.1:10809", "/run/minisrp/control.sock"
+	want.Group = "root"
 	want.Embedded = []daemon.Embedded{{Name: "lab", Required: true, Faults: []string{"delay=20ms,op=read,every=10", "capacity=0@1"}, Units: []daemon.Unit{
 		{Store: embedded.File, Size: 64 << 20, Path: "lab.img"}, {Store: embedded.RAM, Size: 1 << 20, ReadOnly: true},
 	}}}

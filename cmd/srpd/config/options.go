@@ -37,6 +37,7 @@ func (r *reader) options() []field {
 		})},
 		{"control", r.table([]field{
 			{"socket", r.text(&c.Control, socketPath)},
+			{"group", r.text(&c.Group, group)},
 		})},
 		{"metrics", r.table([]field{
 			{"listen", r.text(&c.Metrics, address)},
@@ -192,6 +193,11 @@ func socketPath(s string) error {
 		return fmt.Errorf("want a path of 1 to %d bytes that begins with /", socket.MaxPath)
 	}
 	return nil
+}
+
+func group(s string) error {
+	_, err := daemon.GroupID(s)
+	return err
 }
 
 func address(s string) error {

@@ -3,9 +3,12 @@ package daemon
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"minisrp/cmd/control"
@@ -338,6 +341,28 @@ func TestEndDuringChange(t *testing.T) {
 	<-logging
 	stop(t, w.Daemon)
 	if err := <-added; exitcode.Of(err) != exitcode.NoDaemon {
+		t.Error(err)
+	}
+}
+
+// The control socket is the group's that is named; one that is not there is refused.
+func TestControlGroup(t *testing.T) {
+	cfg := config(t.TempDir())
+	cfg.Group = strconv.Itoa(os.Getgid())
+	d, err := Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(cfg.Control)
+	if err != nil || st.Mode().Perm() != 0o660 || int(st.Sys().(*syscall.Stat_t).Gid) != os.Getgid() {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+	if _, err := control.NewClient(cfg.Control).Daemon(t.Context()); err != nil {
+		t.Error(err)
+	}
+	stop(t, d)
+	cfg.Group = "no such group"
+	if _, err := Start(t.Context(), cfg); exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), "--control-group") {
 		t.Error(err)
 	}
 }

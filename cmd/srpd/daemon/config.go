@@ -31,6 +31,7 @@ type Config struct {
 	StateDir string
 	Socket   string // NBD
 	Control  string
+	Group    string // that may use Control: its name or number; "" for none
 	TCP      string // NBD: HOST:PORT, or a port alone, which is of the loopback; "" for none
 	Metrics  string // for Prometheus, as TCP; "" for none but that on the control socket
 	ReadOnly bool
@@ -102,6 +103,11 @@ func (c *Config) settle() error {
 	} {
 		if n.value < n.least || n.value > n.most {
 			return usage("%s is %d, want %d to %d", n.option, n.value, n.least, n.most)
+		}
+	}
+	if c.Group != "" {
+		if _, err := GroupID(c.Group); err != nil {
+			return usage("--control-group is %q: %w", c.Group, err)
 		}
 	}
 	switch {

@@ -178,6 +178,9 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 		return nil, err
 	}
 	take(ctl)
+	if err := d.shareControl(); err != nil {
+		return nil, err
+	}
 	l, err := socket.ListenUnix(d.cfg.Socket, 0o600)
 	if err != nil {
 		return nil, err
@@ -236,6 +239,9 @@ func (d *Daemon) serve(ctl net.Listener) {
 	c := control.NewServer(&status{d}, &admin{d}, d.log)
 	m := metrics.Handler(&status{d}, d.log)
 	c.Handle("/metrics", m)
+	if gid, err := GroupID(d.cfg.Group); err == nil && d.cfg.Group != "" {
+		c.AllowGroup(gid)
+	}
 	if d.scrapes != nil {
 		d.serveMetrics(m)
 	}

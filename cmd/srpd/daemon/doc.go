@@ -29,6 +29,13 @@
 // Stopping: no client is read from any more, what is in flight completes and is answered, disks are flushed, the
 // sessions log out, the embedded target flushes and closes its stores, the state is closed.
 //
+// # Control
+//
+// admin does what is asked for at the control socket. A target is changed by one request at a time; one that removes it or
+// logs out has a login that is under way give up. What is served is changed by one at a time too: a request, or the
+// goroutine that follows what targets have. Targets that were added there are in the state, and are logged in to at the
+// next start as those of the configuration are that are not required.
+//
 // # Errors
 //
 // Start's and Stop's errors have exit codes (package exitcode); the table is in errors.go.

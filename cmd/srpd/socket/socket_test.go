@@ -125,7 +125,7 @@ func TestPeerOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if p, ok := socket.PeerOf(nc); !ok || p != (socket.Peer{PID: os.Getpid(), UID: os.Getuid()}) {
+	if p, ok := socket.PeerOf(nc); !ok || p.PID != os.Getpid() || p.UID != os.Getuid() || p.GID != os.Getgid() || !p.In(p.GID) || p.In(54321) {
 		t.Errorf("%+v, %t", p, ok)
 	}
 	a, b := net.Pipe()

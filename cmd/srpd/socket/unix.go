@@ -62,6 +62,20 @@ func ListenUnix(path string, perm fs.FileMode) (*UnixListener, error) {
 //level:passive
 func (l *UnixListener) Close() error { return l.close() }
 
+// Share lets a group connect too: the socket gets its group, and then mode 0660. Errors: the system's, in particular
+// fs.ErrPermission for a group that this process does not belong to.
+//
+//level:passive
+func Share(path string, gid int) error {
+	if err := os.Chown(path, -1, gid); err != nil {
+		return fmt.Errorf("socket %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o660); err != nil {
+		return fmt.Errorf("socket %s: %w", path, err)
+	}
+	return nil
+}
+
 // listenLocked binds path, of which the lock is held.
 func listenLocked(path string, perm fs.FileMode) (*net.UnixListener, error) {
 	st, err := os.Lstat(path)
