@@ -2,6 +2,7 @@ package lun_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"testing"
@@ -180,6 +181,79 @@ func TestExclusiveTasksWait(t *testing.T) {
 	caw.differs(0) // the write came first
 	apart.good()
 	behind.good()
+}
+
+// pausedRAM is memory that devices reach by themselves, with workers that can be stopped.
+type pausedRAM struct {
+	*luntest.Gate
+	lun.Mapped
+}
+
+func (s pausedRAM) Info() lun.Info { return s.Mapped.Info() }
+
+func (s pausedRAM) Read(ctx context.Context, p [][]byte, off uint64) error {
+	return s.Gate.Read(ctx, p, off)
+}
+
+func (s pausedRAM) Write(ctx context.Context, p [][]byte, off uint64, fua bool) error {
+	return s.Gate.Write(ctx, p, off, fua)
+}
+
+func (s pausedRAM) Flush(ctx context.Context) error { return s.Gate.Flush(ctx) }
+
+func (s pausedRAM) Unmap(ctx context.Context, off, n uint64) error { return s.Gate.Unmap(ctx, off, n) }
+
+func (s pausedRAM) Zero(ctx context.Context, off, n uint64, hole bool) error {
+	return s.Gate.Zero(ctx, off, n, hole)
+}
+
+func (s pausedRAM) Close(ctx context.Context) error { return s.Gate.Close(ctx) }
+
+// While a worker clears blocks of a memory that devices reach by themselves, no device does: it would see half a block.
+func TestClearingIsAlone(t *testing.T) {
+	list := unmapList(scsi.Extent{LBA: 10, Blocks: 2})
+	for name, clear := range map[string]func(x *initiator) *command{
+		"WRITE SAME": func(x *initiator) *command {
+			return x.command(0, cdb(&scsi.WriteSame{LBA: 10, Blocks: 2, NoData: true}), nil, 0)
+		},
+		"UNMAP": func(x *initiator) *command {
+			return x.command(0, cdb(&scsi.Unmap{ParameterListLength: uint16(len(list))}), list, 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			memory := ram(testSize)
+			gate := luntest.Pause(memory)
+			attach(t, s, 0, lun.Config{Store: pausedRAM{gate, memory.(lun.Mapped)}})
+			x := newInitiator(t, s)
+			x.attentions(0)
+			gate.Shut()
+			c := clear(x)
+			if v := c.prepare(); v != lun.Proceed {
+				t.Fatalf("verdict %d", v)
+			}
+			c.fetch()
+			c.execute()
+			<-gate.Arrived()
+			read := x.command(0, cdb(&scsi.RW{LBA: 11, Blocks: 1}), nil, testBlock)
+			if v := read.prepare(); v != lun.Blocked {
+				t.Errorf("a read of the same block: verdict %d", v)
+			}
+			write := x.command(0, cdb(&scsi.RW{Write: true, LBA: 11, Blocks: 1}), pattern(1, testBlock), 0)
+			if v := write.prepare(); v != lun.Blocked {
+				t.Errorf("a write of the same block: verdict %d", v)
+			}
+			gate.Open()
+			c.x.wait(func() bool { return c.ended > 0 })
+			c.release()
+			x.server.Processor().RunUntilIdle()
+			if !read.ready || !write.ready {
+				t.Errorf("afterwards: read ready %v, write ready %v", read.ready, write.ready)
+			}
+			read.release()
+			write.release()
+		})
+	}
 }
 
 // A task that waits for another's blocks can be aborted, and its function is answered at once.

@@ -90,6 +90,10 @@ func (s *Server) readWrite(t *Task) Verdict {
 	return Proceed
 }
 
+// worked says whether a worker would change blocks of a memory that READ and WRITE move at Dispatch: they would then
+// see parts of a block.
+func (t *Task) worked() bool { return t.unit.memory.Memory != nil }
+
 // syncCache prepares SYNCHRONIZE CACHE (SBC-4 5.33). All of the cache is written, not the blocks named only, and the
 // answer comes after that also with IMMED: that is later than it could be, and says more.
 func (s *Server) syncCache(t *Task) Verdict {
@@ -125,7 +129,7 @@ func (s *Server) unmap(t *Task) Verdict {
 	case n < 8 || n > MinBuffer:
 		return t.fail(scsi.KeyIllegalRequest, scsi.ASCParameterListLength)
 	}
-	t.whole = true // as the worker reads the list
+	t.whole, t.exclusive = true, t.worked() // whole, as the worker reads the list
 	t.fua = t.through(t.unit.facts.Load(), false, true)
 	return t.take(n)
 }
@@ -143,7 +147,7 @@ func (s *Server) writeSame(t *Task) Verdict {
 	if c.Blocks == 0 || t.length > maxWriteSameBytes {
 		return t.badLength()
 	}
-	t.kind, t.hole, t.noData = kindWriteSame, c.Unmap, c.NoData
+	t.kind, t.exclusive, t.hole, t.noData = kindWriteSame, t.worked(), c.Unmap, c.NoData
 	t.fua = t.through(fc, false, true)
 	if c.NoData {
 		return Proceed
