@@ -343,8 +343,8 @@ func TestDuplicate(t *testing.T) {
 		rdmaString + ",ch_count=3":      true,
 		rdmaString + ",initiator_ext=0": true,
 		rdmaString + ",initiator_ext=1": false,
-		rdmaString + ",id_ext=1":        false,
-		rdmaString + ",ioc_guid=1":      false,
+		strings.Replace(rdmaString, "id_ext=0", "id_ext=1", 1):     false,
+		strings.Replace(rdmaString, "ioc_guid=0", "ioc_guid=1", 1): false,
 	} {
 		if got := o.Duplicate(mustParse(t, s)); got != want {
 			t.Errorf("%s: duplicate is %t", s, got)
