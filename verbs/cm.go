@@ -32,6 +32,9 @@ type Address struct {
 // IsRDMA reports whether the address is of the RDMA CM form.
 func (a *Address) IsRDMA() bool { return a.Dst.IsValid() }
 
+// MarshalText makes it text in JSON, for logs.
+func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
 func (a Address) String() string {
 	if a.IsRDMA() {
 		return a.Dst.String()

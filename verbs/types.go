@@ -178,6 +178,9 @@ func (g GUID) String() string {
 // GID is a global port identifier: on Ethernet, an IPv6 or IPv4-mapped address.
 type GID [16]byte
 
+// MarshalText makes it text in JSON, for logs.
+func (g GID) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
+
 func (g GID) String() string {
 	return fmt.Sprintf("%x:%x:%x:%x:%x:%x:%x:%x", g[0:2], g[2:4], g[4:6], g[6:8], g[8:10], g[10:12], g[12:14], g[14:16])
 }

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/spf13/pflag"
 
 	"minisrp/cmd/exitcode"
 )
@@ -128,4 +130,43 @@ func TestMetrics(t *testing.T) {
 	if code, _ := get(tcp, "http://"+address+"/v1/units"); code != 404 {
 		t.Errorf("the control API on TCP: %d", code)
 	}
+}
+
+// What can be said on the command line can be said in the configuration too.
+func TestOptionsInBoth(t *testing.T) {
+	full, err := os.ReadFile("config/testdata/full.toml") // which has every option; package config's tests see to it
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := toml.Unmarshal(full, &doc); err != nil {
+		t.Fatal(err)
+	}
+	in := map[string]string{
+		"config": "-", "tls-psk": "-" /* it is there; full.toml has its alternative */, "embedded": "embedded", "target": "target.login", "lun": "target.luns", "channels": "session.channels",
+		"queue-size": "session.queue-size", "protect": "session.protect", "socket": "nbd.socket", "tcp": "nbd.tcp",
+		"control": "control.socket", "metrics": "metrics.listen", "read-only": "nbd.read-only", "store": "embedded.unit.store",
+		"size": "embedded.unit.size", "luns": "embedded.unit", "embedded-fault": "embedded.faults", "log-level": "log.level",
+		"log-format": "log.format", "nbd-memory": "nbd.memory",
+	}
+	runCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		path, ok := in[f.Name]
+		if !ok {
+			path = f.Name
+			if _, top := doc[f.Name]; !top {
+				path = "nbd." + f.Name
+			}
+		}
+		at := any(doc)
+		for _, part := range strings.Split(path, ".") {
+			if l, ok := at.([]any); ok {
+				at = l[0]
+			}
+			table, _ := at.(map[string]any)
+			at = table[part]
+		}
+		if at == nil && path != "-" && f.Name != "help" {
+			t.Errorf("--%s: there is no %s in a configuration", f.Name, path)
+		}
+	})
 }

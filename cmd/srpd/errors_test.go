@@ -50,6 +50,9 @@ func TestUsage(t *testing.T) {
 		{[]string{"--embedded", "--size", "lots"}, []string{"--size", `"lots"`, "such as 8G"}},
 		{[]string{"--embedded", "--size", "0"}, []string{"--size", "above 0"}},
 		{[]string{"--embedded", "--size", "99999999999T"}, []string{"--size"}},
+		{[]string{"--embedded", "--state-dir", "/proc/foo"}, []string{"--state-dir /proc/foo", "no such file"}},
+		{[]string{"--embedded", "--state-dir", "/dev/null"}, []string{"--state-dir /dev/null", "not a directory"}},
+		{[]string{"--embedded", "--tcp", "203.0.113.1:10809"}, []string{"--tcp 203.0.113.1:10809", "an address that this host has"}},
 		{[]string{"--embedded", "--size", "1000"}, []string{"--size", "1000", "multiple of 512"}},
 		{[]string{"--embedded", "--store", "tape"}, []string{"--store", `"tape"`, "file badger ram null"}},
 		{[]string{"--embedded", "--store", "ram", "--size", "900T"}, []string{"not enough memory", "--size"}},
@@ -89,6 +92,8 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	fails(t, exitcode.Usage, []string{`"walk"`}, "walk")
+	fails(t, exitcode.Usage, []string{"no file of 9007199254740992 bytes", "--size"},
+		"run", "--state-dir", filepath.Join(t.TempDir(), "state"), "--embedded", "--size", "8192T")
 }
 
 // Each mistake in a login string is told with its option, and the login strings of real tools are understood.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"minisrp/cmd/exitcode"
 )
 
@@ -136,4 +138,81 @@ func TestRequired(t *testing.T) {
 	if !strings.Contains(p.out.String(), "no disk is served yet") {
 		t.Errorf("srpd says\n%s", p.out)
 	}
+}
+
+// A disk image that is cut, lost or another one is refused with its name and the way out; the other disks are served.
+func TestImages(t *testing.T) {
+	dir := t.TempDir()
+	state := filepath.Join(dir, "state")
+	start(t, state, embeddedArgs("--luns", "2")...).stop()
+	image := filepath.Join(state, "disk0.img")
+	run := append([]string{"run", "--state-dir", state}, "--embedded", "--luns", "2")
+	refused := func(texts ...string) {
+		t.Helper()
+		fails(t, exitcode.Unusable, append(texts, image, "remove "+image+".mark to take what is there"), run...)
+	}
+	truncate := func(n int64) {
+		t.Helper()
+		if err := os.Truncate(image, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	truncate(1 << 20)
+	refused("it had 67108864 bytes, and has 1048576")
+	truncate(0)
+	refused("it had 67108864 bytes, and is gone")
+	if err := os.Rename(image, image+".away"); err != nil {
+		t.Fatal(err)
+	}
+	refused("is gone")
+
+	// Of several targets the others are served.
+	file := filepath.Join(dir, "srpd.toml")
+	text := fmt.Sprintf("[[embedded]]\nname = \"a\"\n[[embedded.unit]]\npath = %q\n[[embedded]]\nname = \"b\"\nunit = [{store = \"ram\", size = \"1M\"}]\n", image)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, state, "--config", file)
+	if out, code := p.srpctl("units"); code != exitcode.OK || !strings.Contains(out, image) {
+		t.Errorf("srpctl units: %d\n%s", code, out)
+	}
+	p.stop()
+
+	if err := os.Rename(image+".away", image); err != nil {
+		t.Fatal(err)
+	}
+	truncate(64 << 20)
+	id := make([]byte, 64)
+	n, err := unix.Getxattr(image, "user.minisrp.id", id)
+	if err == nil {
+		if err := unix.Setxattr(image, "user.minisrp.id", []byte("another"), 0); err != nil {
+			t.Fatal(err)
+		}
+		refused("it is another one")
+		if err := unix.Setxattr(image, "user.minisrp.id", id[:n], 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	truncate(65 << 20) // it may grow
+	p = start(t, state, "--embedded", "--luns", "2")
+	if out := strings.TrimSpace(tool(t, "nbdinfo", "--size", p.uri("disk0"))); out != fmt.Sprint(65<<20) {
+		t.Errorf("size is %s", out)
+	}
+	p.stop()
+
+	// The way out.
+	truncate(64 << 20)
+	refused("it had 68157440 bytes, and has 67108864")
+	if err := os.Remove(image + ".mark"); err != nil {
+		t.Fatal(err)
+	}
+	start(t, state, "--embedded", "--luns", "2").stop()
+}
+
+// A target that says by SRP_AER_REQ that its units are others is answered and asked, and its disks stay.
+func TestAsyncEvent(t *testing.T) {
+	p := start(t, filepath.Join(t.TempDir(), "state"), embeddedArgs("--embedded-fault", "aer=3f0e,op=read,times=1")...)
+	qemuIO(t, p.uri("disk0"), "read 0 1M", "write 0 1M", "read 0 1M")
+	p.awaitOutput(`"async_events": 1`, "targets", "--json")
+	qemuIO(t, p.uri("disk0"), "read 0 1M")
 }

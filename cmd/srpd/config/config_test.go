@@ -40,7 +40,7 @@ func TestWrong(t *testing.T) {
 	}{
 		{"state-dir = 7", 1, "state-dir", "the number 7, want text in quotes"},
 		{"state-dir = \"lib\"", 1, "state-dir", "want a path that begins with /"},
-		{"\nstate-dirs = \"/x\"", 2, "state-dirs", "no such option: want state-dir, nbd"},
+		{"\nstate-dirs = \"/x\"", 2, "state-dirs", "no such option: want state-dir, capture, nbd"},
 		{"[nbd]\ntcp = \"here\"", 2, "nbd.tcp", "HOST:PORT"},
 		{"[nbd]\ntcp = 10809", 2, "nbd.tcp", "the number 10809, want text"},
 		{"[nbd]\n\nsocket = \"/" + strings.Repeat("x", 120) + "\"", 3, "nbd.socket", "1 to 107 bytes"},
@@ -143,7 +143,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := daemon.Defaults()
-	want.QueueSize, want.Metrics = 48, "9810"
+	want.QueueSize, want.Metrics, want.Capture = 48, "9810", "/var/tmp/srp.pcapng"
 	want.StateDir, want.Socket, want.TCP, want.Control = "/var/lib/minisrp", "/run/minisrp/nbd.sock", "127.0.0.1:10809", "/run/minisrp/control.sock"
 	want.Group = "root"
 	want.Embedded = []daemon.Embedded{{Name: "lab", Required: true, Faults: []string{"delay=20ms,op=read,every=10", "capacity=0@1"}, Units: []daemon.Unit{

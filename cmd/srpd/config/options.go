@@ -19,6 +19,7 @@ func (r *reader) options() []field {
 	c := &r.s.Daemon
 	return []field{
 		{"state-dir", r.text(&c.StateDir, absolute)},
+		{"capture", r.text(&c.Capture, absolute)},
 		{"nbd", r.table([]field{
 			{"socket", r.text(&c.Socket, socketPath)},
 			{"tcp", r.text(&c.TCP, address)},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -168,9 +169,17 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 			return nil
 		})
 	}
-	for _, path := range []string{d.cfg.Socket, d.cfg.Control} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, fmt.Errorf("socket %s: %w", path, err)
+	for _, dir := range []struct{ option, value, path string }{
+		{"--state-dir", d.cfg.StateDir, d.cfg.StateDir},
+		{"--socket", d.cfg.Socket, filepath.Dir(d.cfg.Socket)},
+		{"--control", d.cfg.Control, filepath.Dir(d.cfg.Control)},
+	} {
+		if err := os.MkdirAll(dir.path, 0o700); err != nil {
+			err = fmt.Errorf("%s %s: %w", dir.option, dir.value, err)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = exitcode.With(exitcode.Usage, err, "name a directory, or one that can be made")
+			}
+			return nil, err
 		}
 	}
 	ctl, err := socket.ListenUnix(d.cfg.Control, 0o600)
@@ -190,14 +199,15 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 	if d.cfg.TCP != "" {
 		l, err := socket.ListenTCP(d.cfg.TCP)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--tcp %s: %w", d.cfg.TCP, err)
 		}
 		take(l)
+		d.warnOpen(l.Addr())
 		d.listeners = append(d.listeners, l)
 	}
 	if d.cfg.Metrics != "" {
 		if d.scrapes, err = socket.ListenTCP(d.cfg.Metrics); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--metrics %s: %w", d.cfg.Metrics, err)
 		}
 		take(d.scrapes)
 	}

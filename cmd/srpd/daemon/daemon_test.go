@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"minisrp/cmd/control"
 	"minisrp/cmd/exitcode"
@@ -176,6 +177,9 @@ func TestExplain(t *testing.T) {
 		{verbs.ErrTimeout, exitcode.Unreachable},
 		{disk.ErrNoCapacity, exitcode.Unusable},
 		{fs.ErrPermission, exitcode.Denied},
+		{&net.DNSError{Name: "nohost"}, exitcode.Usage},
+		{unix.EFBIG, exitcode.Usage},
+		{embedded.ErrImage, exitcode.Unusable},
 	} {
 		for _, err := range []error{c.err, fmt.Errorf("outer: %w", c.err), errors.Join(c.err, nil)} {
 			if c.err == nil {

@@ -24,6 +24,8 @@ type unit struct {
 	err      error      // why
 	names    []string   // of its exports
 	readOnly bool       // for all clients
+
+	replaced atomic.Bool // another unit answers in its place, or it has other blocks
 }
 
 // failed reports whether the unit cannot be served, though it shall.
@@ -147,6 +149,9 @@ func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
 	u.unit.SetDepth(min(depth, srp.MaxQueueSize))
 	var served atomic.Pointer[export.Backend] // what is told happens from Open on
 	o.Event = func(_ context.Context, e disk.Event) {
+		if e.Kind == disk.UnitChanged {
+			d.doubt(u)
+		}
 		d.tell(served.Load(), e)
 	}
 	opened, err := disk.Open(ctx, u.unit, d.port, o)

@@ -3,6 +3,9 @@ package daemon
 import (
 	"errors"
 	"io/fs"
+	"net"
+
+	"golang.org/x/sys/unix"
 
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/embedded"
@@ -29,10 +32,14 @@ var meanings = []struct {
 	{srp.ErrInvalidConfig, exitcode.Usage, ""},
 	{miniport.ErrDuplicate, exitcode.Usage, "give each --target once, or initiator_ext= another value for a second path"},
 	{embedded.ErrFault, exitcode.Usage, ""},
+	{embedded.ErrImage, exitcode.Unusable, ""},
 	{embedded.ErrMemory, exitcode.Usage, "ask for less with --size and --luns, or take --store file"},
 	{lun.ErrGeometry, exitcode.Usage, "give --size the size that the disk has, leave it out, or choose another directory with --state-dir"},
 	{lun.ErrNotFile, exitcode.Usage, "move what is there away, or choose another directory with --state-dir"},
 	{socket.ErrPath, exitcode.Usage, "choose a shorter one with --socket, --control or --state-dir"},
+	{unix.EFBIG, exitcode.Usage, "ask for less with --size"},
+	{unix.EADDRNOTAVAIL, exitcode.Usage, "name an address that this host has, or 127.0.0.1"},
+	{unix.ENOTDIR, exitcode.Usage, "name a directory, or one that can be made"},
 	{fs.ErrExist, exitcode.Usage, "choose another path with --socket or --control"},
 
 	{disk.ErrNoUnit, exitcode.NotFound, ""},
@@ -71,6 +78,9 @@ func explain(err error) error {
 			return exitcode.With(exitcode.Unreachable, err, e.Advice())
 		}
 		return exitcode.With(exitcode.Rejected, err, e.Advice())
+	}
+	if e := (*net.DNSError)(nil); errors.As(err, &e) {
+		return exitcode.With(exitcode.Usage, err, "name an address that this host has, or 127.0.0.1")
 	}
 	for _, m := range meanings {
 		if errors.Is(err, m.err) {

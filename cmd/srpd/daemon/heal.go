@@ -77,9 +77,9 @@ func (d *Daemon) heal(ctx context.Context) {
 func (d *Daemon) healOnce(ctx context.Context, again bool) {
 	if again {
 		d.retryStores(ctx)
-		for l, err := range d.scan(ctx, ctx) {
-			d.once("scan "+l.target.Name(), slog.LevelWarn, err, "units could not be looked for", keyTarget, l.target.Name())
-		}
+	}
+	for l, err := range d.scan(ctx, ctx) {
+		d.once("scan "+l.target.Name(), slog.LevelWarn, err, "units could not be looked for", keyTarget, l.target.Name())
 	}
 	if err := d.reconcile(ctx, again); err != nil && ctx.Err() == nil {
 		d.once("reconcile", slog.LevelError, err, "units that have come are not served")

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"minisrp/cmd/exitcode"
@@ -83,6 +84,16 @@ func (d *Daemon) startNBD(context.Context) (err error) {
 	}
 	d.nbd, err = nbd.NewServer(c)
 	return err
+}
+
+// warnOpen says so when everybody in the network can read and write the disks.
+func (d *Daemon) warnOpen(at net.Addr) {
+	a, ok := at.(*net.TCPAddr)
+	if !ok || a.IP.IsLoopback() || d.cfg.NBD.mode == nbd.TLSRequire || len(d.cfg.NBD.Allow) > 0 {
+		return
+	}
+	d.log.Warn("the network can use all disks, in plain text", keyAddress, at.String(),
+		keyAdvice, "give --tls-certificates or --tls-psk, and --allow rules, or listen on 127.0.0.1")
 }
 
 // tell tells the NBD server what has happened to a disk.

@@ -32,6 +32,17 @@ func (d *Daemon) remove(u *unit) {
 	d.units = slices.DeleteFunc(d.units, func(x *unit) bool { return x == u })
 }
 
+// doubt has the targets of a unit asked who is there, since another unit answers in its place.
+func (d *Daemon) doubt(u *unit) {
+	u.replaced.Store(true)
+	for _, l := range d.targets() {
+		if l.serves(u.unit) {
+			l.scanned.Store(false)
+		}
+	}
+	d.lookAgain()
+}
+
 // closeDisks closes the disks that are open.
 func (d *Daemon) closeDisks(ctx context.Context) error {
 	var errs []error
@@ -50,7 +61,7 @@ func (d *Daemon) closeDisks(ctx context.Context) error {
 // that have come; with again, it also tries those again that could not be served. Errors: the state's.
 func (d *Daemon) reconcile(ctx context.Context, again bool) error {
 	for _, u := range d.list() {
-		if len(u.unit.Paths()) == 0 {
+		if len(u.unit.Paths()) == 0 || u.replaced.Load() {
 			d.withdraw(ctx, u)
 		}
 	}
@@ -91,7 +102,7 @@ func (d *Daemon) reconcile(ctx context.Context, again bool) error {
 func (d *Daemon) withdraw(ctx context.Context, u *unit) {
 	d.remove(u)
 	if u.disk != nil {
-		d.log.Warn("unit has gone, and is not served any more", keyUnit, u.name, keyIdentity, string(u.unit.ID()))
+		d.log.Warn("unit has gone or is another, and is not served any more", keyUnit, u.name, keyIdentity, string(u.unit.ID()))
 		d.unexport(ctx, u)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"minisrp/scsi/disk"
+	"minisrp/scsi/lun"
 	"minisrp/verbs/dispatch"
 )
 
@@ -36,10 +37,56 @@ func TestUnitsComeAndGo(t *testing.T) {
 	}
 }
 
+// A unit that takes the place of another is served under a name of its own, not under the other's.
+func TestAnotherUnit(t *testing.T) {
+	d, err := Start(t.Context(), config(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, d)
+	store, err := lun.NewRAM(8<<20, 512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := lun.NewUnit(d.processors[0], lun.Config{Store: store, Serial: "another"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := d.embedded[0].Port()
+	old, err := port.Detach(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := port.Attach(t.Context(), 1, other); err != nil {
+		t.Fatal(err)
+	}
+	awaitThat(t, d, func() bool { x := d.Exports(); return len(x) == 4 && x[2].Name == "disk2" })
+	if x := d.Units(); len(x) != 2 || x[1].Identity != string(lun.UnitID("another")) || x[1].Disk.Size != 8<<20 {
+		t.Errorf("units %+v", x)
+	}
+	// And back again: it has its name.
+	if _, err := port.Detach(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := port.Attach(t.Context(), 1, old); err != nil {
+		t.Fatal(err)
+	}
+	awaitThat(t, d, func() bool { x := d.Exports(); return len(x) == 4 && x[2].Name == "disk1" })
+	if err := other.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // await sends commands until n units are served.
 func await(t *testing.T, d *Daemon, n int) {
 	t.Helper()
-	for d.Served() != n {
+	awaitThat(t, d, func() bool { return d.Served() == n })
+}
+
+// awaitThat sends commands until something is so.
+func awaitThat(t *testing.T, d *Daemon, so func() bool) {
+	t.Helper()
+	for !so() {
 		if t.Context().Err() != nil {
 			t.Fatal("the test has taken too long")
 		}

@@ -2,12 +2,16 @@ package embedded
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"minisrp/scsi/lun"
 	"minisrp/scsi/lun/thin"
@@ -68,7 +72,7 @@ func (u *Unit) path() string {
 }
 
 // openStore opens the store of unit n. A size of 0 takes a file as it is, and the default for what is new.
-func openStore(cfg *Unit, thinDB func() (*thin.DB, error), n int) (lun.Store, *StoreError) {
+func openStore(ctx context.Context, cfg *Unit, log *slog.Logger, thinDB func() (*thin.DB, error), n int) (lun.Store, *StoreError) {
 	var s lun.Store
 	var err error
 	path, size := cfg.path(), cfg.Size
@@ -77,7 +81,13 @@ func openStore(cfg *Unit, thinDB func() (*thin.DB, error), n int) (lun.Store, *S
 		if st, serr := os.Stat(path); size == 0 && (errors.Is(serr, fs.ErrNotExist) || serr == nil && st.Size() == 0) {
 			size = DefaultSize(File)
 		}
+		if err = checkImage(ctx, path, log); err != nil {
+			break
+		}
 		s, err = lun.OpenFile(path, lun.FileOptions{Size: size, BlockSize: blockSize})
+		if err == nil {
+			markImage(ctx, path, s.Info().Size, log)
+		}
 	case Badger:
 		s, err = openThin(cfg, thinDB)
 	case RAM:
@@ -95,6 +105,9 @@ func openStore(cfg *Unit, thinDB func() (*thin.DB, error), n int) (lun.Store, *S
 		s, err = lun.NewNull(size, blockSize)
 	default:
 		err = fmt.Errorf("no store of kind %q: %w", cfg.Store, lun.ErrConfig)
+	}
+	if errors.Is(err, unix.EFBIG) {
+		err = fmt.Errorf("the file system takes no file of %d bytes: %w", size, err)
 	}
 	if err != nil {
 		return nil, &StoreError{LUN: n, Path: path, Err: err}

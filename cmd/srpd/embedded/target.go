@@ -127,7 +127,7 @@ func (t *Target) start(ctx context.Context) error {
 // open makes unit n, which is not shown yet.
 func (t *Target) open(ctx context.Context, n int) (*lun.Unit, *StoreError) {
 	unit := &t.cfg.Units[n]
-	s, err := openStore(unit, t.cfg.Thin, n)
+	s, err := openStore(ctx, unit, t.cfg.Log, t.cfg.Thin, n)
 	if err != nil {
 		return nil, err
 	}

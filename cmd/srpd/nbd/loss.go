@@ -1,6 +1,7 @@
 package nbd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,7 +47,7 @@ func (s *Server) ended(e *export, conn *conn, log *slog.Logger) {
 	s.mu.Unlock()
 	var lost error
 	if vanished {
-		lost = flushDisk(e)
+		lost = flushDisk(context.Background(), e)
 	}
 	s.mu.Lock()
 	b := e.backing
@@ -91,8 +92,8 @@ func (s *Server) AcceptLoss(name string) (bool, error) {
 	return s.acceptLoss(e, "an operator said so"), nil
 }
 
-// flushDisk flushes an export's disk and waits for it.
-func flushDisk(e *export) error {
+// flushDisk flushes an export's disk and waits for it, or for ctx's end: then it is not known what became of it.
+func flushDisk(ctx context.Context, e *export) error {
 	if e.info().ReadOnly {
 		return nil
 	}
@@ -102,6 +103,10 @@ func flushDisk(e *export) error {
 	e.backend.Processor().Raise(&f)
 	e.backend.Submit(&f, r)
 	f.Lower()
-	<-done
-	return r.Err
+	select {
+	case <-done:
+		return r.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -223,7 +223,7 @@ func (s *Server) retire(ctx context.Context, e *export) error {
 	})
 	e.users.Wait()
 	unhook()
-	err := flushDisk(e)
+	err := flushDisk(ctx, e)
 	if err != nil {
 		err = fmt.Errorf("export %q: flush: %w", e.name, err)
 	}

@@ -135,3 +135,15 @@ func TestPeerOf(t *testing.T) {
 		t.Error("a pipe has a peer")
 	}
 }
+
+// 0.0.0.0 is all networks of IPv4, and no others.
+func TestAllNetworks(t *testing.T) {
+	l, err := socket.ListenTCP("0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if a := l.Addr().String(); !strings.HasPrefix(a, "0.0.0.0:") {
+		t.Errorf("listens at %s", a)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 
 	"golang.org/x/sys/unix"
 
@@ -22,7 +23,11 @@ func ListenTCP(address string) (net.Listener, error) {
 	if host == "" {
 		return nil, fmt.Errorf("address %q: want a host, such as 127.0.0.1, or 0.0.0.0 for all networks", address)
 	}
-	l, err := net.Listen("tcp", address)
+	network := "tcp"
+	if a, err := netip.ParseAddr(host); err == nil && a.Is4() {
+		network = "tcp4" // else 0.0.0.0 would be all of IPv6 too
+	}
+	l, err := net.Listen(network, address)
 	if errors.Is(err, unix.EADDRINUSE) {
 		return nil, &hold.InUseError{What: "address " + address}
 	}

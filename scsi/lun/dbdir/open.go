@@ -17,7 +17,26 @@ func Open(opt badger.Options) (db *badger.DB, err error) {
 			err = fmt.Errorf("damaged: %v", r)
 		}
 	}()
+	if err := checkFiles(opt.Dir); err != nil {
+		return nil, err
+	}
 	return badger.Open(opt)
+}
+
+// checkFiles refuses what is no plain file where the database's are: over some of them badger ends the process.
+func checkFiles(dir string) error {
+	found, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if !f.Type().IsRegular() {
+			return fmt.Errorf("damaged: %s is not a regular file", filepath.Join(dir, f.Name()))
+		}
+	}
+	return nil
 }
 
 // RemoveUnborn removes files of badger's that have no size: it makes a log by creating the file and giving it its
