@@ -41,9 +41,12 @@ install: build ## programs, manual pages, completion, systemd unit, below DESTDI
 run: build ## the block device daemon with its embedded target, in the foreground (ARGS=options)
 	@exec build/srpd run --embedded $(ARGS)
 
-test: tools lint build ## everything: lint, build, tests, tests under the race detector
+test: tools lint build ## everything: lint, build, tests, then under the race detector, then with levels asserted
 	go test -timeout 10m ./...
-	$(MAKE) --no-print-directory race
+	$(MAKE) --no-print-directory race twin
+
+twin: ## the packages at Dispatch, with levels asserted while they run
+	go test -tags leveltwin -short -timeout 10m ./verbs ./verbs/dispatch ./verbs/soft ./srp ./miniport ./scsi/disk ./test/path
 
 race: ## the packages with concurrency, under the race detector
 	go test -race -short -timeout 15m $(RACE:%=./%/...)

@@ -249,5 +249,7 @@ func (l *lane) done(f *dispatch.Frame, s *SRB) {
 	s.stage = stageIdle
 	s.path, s.lane = nil, nil
 	s.retries = 0
+	f.Completing(dispatch.LayerPort)
 	s.Done(f, s)
+	f.Completed(dispatch.LayerPort)
 }

@@ -24,7 +24,7 @@ func TestStarvedLaneIsWokenByAnSRBThatCouldNotStart(t *testing.T) {
 					return Pending
 				}
 				first = false
-				r.on(1, func(f *dispatch.Frame) { r.unit.Submit(f, r.srb()) })
+				elsewhere(func() { r.on(1, func(f *dispatch.Frame) { r.unit.Submit(f, r.srb()) }) })
 				r.wantStarted(0)
 				return c.v
 			}
@@ -174,10 +174,12 @@ func TestQueueMovesWhenItsChannelGoes(t *testing.T) {
 func TestSubmitGoesToTheLaneOfItsProcessor(t *testing.T) {
 	r := newRigOn(t, 2)
 	r.on(1, func(owner *dispatch.Frame) {
-		var f dispatch.Frame
-		r.procs[1].Raise(&f) // does not own it
-		r.unit.Submit(&f, r.srb())
-		f.Lower()
+		elsewhere(func() {
+			var f dispatch.Frame
+			r.procs[1].Raise(&f) // does not own it
+			r.unit.Submit(&f, r.srb())
+			f.Lower()
+		})
 	})
 	r.run()
 	r.wantStarted(1)

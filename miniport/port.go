@@ -58,7 +58,7 @@ type Port struct {
 
 	memoryNote sync.Once
 
-	mu       sync.Mutex // guards what follows
+	mu       dispatch.Mutex[dispatch.RankUnits] // guards what follows
 	places   [maxAdapters]bool
 	adapters []*Adapter
 	units    []*Unit

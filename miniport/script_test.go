@@ -248,6 +248,16 @@ func (r *rig) srb() *SRB {
 	return s
 }
 
+// elsewhere runs fn on another goroutine, for callers at Dispatch, who may raise no second frame.
+func elsewhere(fn func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn()
+	}()
+	<-done
+}
+
 // at runs fn at Dispatch and then what it has started.
 func (r *rig) at(fn func(f *dispatch.Frame)) { r.on(0, fn) }
 

@@ -39,8 +39,8 @@ type SRP struct {
 	buses    dispatch.Stack[Token, *Token]
 	busWork  dispatch.Work
 
-	mu        sync.Mutex                // guards changing what follows
-	targets   atomic.Pointer[[]*Target] // never changed in place
+	mu        dispatch.Mutex[dispatch.RankAdapter] // guards changing what follows
+	targets   atomic.Pointer[[]*Target]            // never changed in place
 	suspended bool
 	stopped   bool
 }

@@ -3,7 +3,6 @@ package miniport
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"minisrp/scsi"
@@ -63,7 +62,7 @@ type Target struct {
 	hurry    context.CancelFunc
 	done     chan struct{}
 
-	mu      sync.Mutex // guards what follows, and changing units
+	mu      dispatch.Mutex[dispatch.RankTarget] // guards what follows, and changing units
 	state   TargetState
 	watch   chan struct{}      // closed at the next change
 	hold    bool               // suspended: stay logged out

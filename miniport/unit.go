@@ -68,7 +68,9 @@ func (u *Unit) Submit(f *dispatch.Frame, s *SRB) {
 	s.reset()
 	l := u.laneFor(f)
 	if f.On(l.ex.proc) {
+		f.Starting(dispatch.LayerPort)
 		l.accept(f, s)
+		f.Started(dispatch.LayerPort)
 		return
 	}
 	s.stage = stageQueued

@@ -124,7 +124,9 @@ func (c *Channel) finish(f *dispatch.Frame, s *slot) {
 	}
 	s.req, s.state, r.slot = nil, slotFree, nil
 	c.free.push(s)
+	f.Completing(dispatch.LayerSRP)
 	r.Done(f, r)
+	f.Completed(dispatch.LayerSRP)
 }
 
 // runLater ends what was given up when nothing of it was in the queues.

@@ -184,6 +184,7 @@ func (op *Op[T]) take() (v T, err error, held holds) {
 // is created afterwards is closed by the layer; the operation stays in use until
 // then. It must not be called at Dispatch.
 func (op *Op[T]) Wait(ctx context.Context) (T, error) {
+	dispatch.AssertPassive()
 	done, trace := make(chan struct{}), op.trace
 	op.done = done
 	trace.stop()

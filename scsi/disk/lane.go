@@ -105,8 +105,10 @@ func (l *lane) turn(f *dispatch.Frame) {
 
 // submit is Submit on the lane's own processor. What completes at once is told later.
 func (l *lane) submit(f *dispatch.Frame, r *Request) {
+	f.Starting(dispatch.LayerDisk)
 	l.accept(f, r)
 	l.pump(f)
+	f.Started(dispatch.LayerDisk)
 	if l.done.head != nil {
 		l.dpc.Queue(f)
 	}
@@ -335,7 +337,9 @@ func (l *lane) deliver(f *dispatch.Frame) {
 			l.latency[latencyOf(r.Op)].add(f.Now() - r.work.since)
 		}
 		r.work.lane = nil
+		f.Completing(dispatch.LayerDisk)
 		r.Done(f, r)
+		f.Completed(dispatch.LayerDisk)
 	}
 }
 

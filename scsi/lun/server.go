@@ -2,7 +2,6 @@ package lun
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"minisrp/scsi"
@@ -21,7 +20,7 @@ type Server struct {
 	noUnit    []byte // standard INQUIRY data of a LUN without a unit
 	wellKnown []byte // and of the REPORT LUNS well known logical unit
 
-	mu   sync.Mutex // makes changes of view one at a time
+	mu   dispatch.Mutex[dispatch.RankServer] // makes changes of view one at a time
 	view atomic.Pointer[view]
 
 	// Processor.

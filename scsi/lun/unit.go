@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"minisrp/scsi"
@@ -28,7 +27,7 @@ type Unit struct {
 
 	facts atomic.Pointer[facts]
 
-	accessMu sync.Mutex // makes changes of access one at a time
+	accessMu dispatch.Mutex[dispatch.RankAccess] // makes changes of access one at a time
 	access   atomic.Pointer[access]
 
 	// Counters that each nexus compares with what it saw; see Nexus.look.

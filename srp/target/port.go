@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"minisrp/scsi/lun"
@@ -32,7 +31,7 @@ type Port struct {
 	// is the port's own, which those get that no other names.
 	groups atomic.Pointer[[]*Group]
 
-	mu        sync.Mutex // makes AddGroup, Attach, Detach, Listen and Close one at a time
+	mu        dispatch.Mutex[dispatch.RankPort] // makes AddGroup, Attach, Detach, Listen and Close one at a time
 	memory    map[*lun.Unit]*unitMemory
 	listeners []*verbs.Listener
 

@@ -21,9 +21,10 @@ func start(r *rig.Rig, cdb interface{ Put(*scsi.CDB) int }, out ...miniport.Segm
 	}
 	p.s.CDBLength = uint8(cdb.Put(&p.s.CDB))
 	p.s.Done = func(*dispatch.Frame, *miniport.SRB) { close(p.done) }
+	u := r.Port.Units()[0]
 	var f dispatch.Frame
 	r.Processor.Raise(&f)
-	r.Port.Units()[0].Submit(&f, p.s)
+	u.Submit(&f, p.s)
 	f.Lower()
 	return p
 }

@@ -164,9 +164,10 @@ func (b *bed) reset(h *rig.Host) {
 	s.CDBLength = uint8((&scsi.RW{Write: true, LBA: 8 << 10, Blocks: 0}).Put(&s.CDB))
 	s.Done = func(*dispatch.Frame, *miniport.SRB) { close(done) }
 	b.faults("late=1s,op=write; delay=10s,op=0x2a,lun=0,from=192.0.2.21; lose,op=abort,from=192.0.2.21")
+	u := h.Port.Units()[0]
 	var f dispatch.Frame
 	b.Processor.Raise(&f)
-	h.Port.Units()[0].Submit(&f, s)
+	u.Submit(&f, s)
 	f.Lower()
 	<-done
 	b.faults("")

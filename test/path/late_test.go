@@ -32,9 +32,10 @@ func submit(r *rig.Rig, region *miniport.Region, write bool, timeout time.Durati
 	p.s.Data = []miniport.Segment{{Region: region, Length: p.s.Length}}
 	p.s.CDBLength = uint8((&scsi.RW{Write: write, LBA: 64, Blocks: p.s.Length / 512}).Put(&p.s.CDB))
 	p.s.Done = func(*dispatch.Frame, *miniport.SRB) { close(p.done) }
+	u := r.Port.Units()[0]
 	var f dispatch.Frame
 	r.Processor.Raise(&f)
-	r.Port.Units()[0].Submit(&f, p.s)
+	u.Submit(&f, p.s)
 	f.Lower()
 	return p
 }

@@ -7,6 +7,7 @@ import "context"
 // first its error is returned, and fn still runs later. It must not be called at
 // Dispatch.
 func (p *Processor) Call(ctx context.Context, fn Func) error {
+	AssertPassive()
 	done := make(chan struct{})
 	d := new(DPC) // stays queued when ctx ends first
 	d.Init(p, func(f *Frame) {

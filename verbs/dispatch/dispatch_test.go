@@ -169,6 +169,7 @@ func TestRaiseTwicePanics(t *testing.T) {
 	p := dispatch.NewManual("p")
 	var f dispatch.Frame
 	p.Raise(&f)
+	defer f.Lower()
 	defer func() {
 		if recover() == nil {
 			t.Fatal("a frame was raised twice")

@@ -43,6 +43,15 @@
 // Processors read one clock a batch (Frame.Now). NewManual makes a processor
 // without a goroutine whose clock stands still until Advance: for tests.
 //
+// # The run-time twin
+//
+// test/levelcheck proves levels of the source. Built with -tags leveltwin, the package asserts them while the program
+// runs, and panics: that Passive functions (Raise, Call, Worker, Mutex.Lock, whoever calls AssertPassive) are not
+// reached between Raise and Lower, that a frame is used only while it is raised and by the goroutine that raised it,
+// that completions of a layer do not nest (Frame.Starting, Frame.Completing), and that each Mutex has a higher rank than
+// those that are held. It also measures how long each DPC takes: Processor.Times. Without the tag all of this is
+// empty, and leaves no code behind.
+//
 // # Testing
 //
 // The drain flag is checked by running the real code under a scheduler that

@@ -47,6 +47,7 @@ func (d *DPC) Processor() *Processor { return d.p }
 //
 //level:dispatch noalloc
 func (d *DPC) Queue(f *Frame) {
+	f.Assert()
 	// Once it is pushed, d may run and belong to somebody else.
 	if p := d.p; d.push() && f.p != p {
 		p.kick()

@@ -8,6 +8,7 @@ import "time"
 // Ownership: storage of the goroutine that raised it, valid from Raise to Lower.
 // The zero value is ready for Raise.
 type Frame struct {
+	twin  twinFrame
 	p     *Processor
 	owns  bool // p's drain flag is held by this frame
 	fresh bool // now is valid for this batch
@@ -21,13 +22,17 @@ func (f *Frame) Processor() *Processor { return f.p }
 // touched at once. If not, queue a DPC. Level: Dispatch.
 //
 //level:dispatch noalloc
-func (f *Frame) On(p *Processor) bool { return f.owns && f.p == p }
+func (f *Frame) On(p *Processor) bool {
+	f.Assert()
+	return f.owns && f.p == p
+}
 
 // Now returns the processor's monotonic clock, read at most once a batch.
 // Level: Dispatch.
 //
 //level:dispatch noalloc
 func (f *Frame) Now() time.Duration {
+	f.Assert()
 	if !f.fresh {
 		f.now, f.fresh = f.p.clock(), true
 	}
@@ -43,11 +48,13 @@ func (f *Frame) Lower() {
 	p := f.p
 	if !f.owns {
 		if p.queue.Empty() || !p.take() {
+			f.twinLeave()
 			f.p = nil
 			return
 		}
 		f.owns = true
 	}
 	p.drain(f)
+	f.twinLeave()
 	f.p, f.owns = nil, false
 }

@@ -33,6 +33,8 @@ type Processor struct {
 	done   chan struct{}
 	next   atomic.Int64 // deadline of the earliest timer, or noDeadline
 
+	twin twinProcessor
+
 	// Owner.
 	pending  list
 	timers   timerList
@@ -103,6 +105,7 @@ func (p *Processor) Name() string { return p.name }
 //
 //level:passive
 func (p *Processor) Close() {
+	AssertPassive()
 	if p.quit == nil {
 		return
 	}
@@ -126,6 +129,7 @@ func (p *Processor) Raise(f *Frame) {
 		panic("dispatch: frame raised twice, on " + f.p.name + " and " + p.name)
 	}
 	f.p = p
+	f.twinEnter()
 	f.fresh = false
 	f.owns = p.take()
 }
@@ -176,7 +180,9 @@ func (p *Processor) drain(f *Frame) {
 		d := p.pending.pop()
 		d.queued.Store(false)
 		p.stats.Items++
-		d.r.RunDPC(f)
+		r, span := d.r, p.twinBegin()
+		r.RunDPC(f)
+		p.twinEnd(span, r)
 		if left--; left%timeCheckEvery == 0 {
 			f.fresh = false
 			if started == 0 {
@@ -242,6 +248,8 @@ func (p *Processor) serve() {
 		return
 	}
 	*f = Frame{p: p, owns: true}
+	f.twinEnter()
 	p.drain(f)
+	f.twinLeave()
 	f.p = nil
 }

@@ -78,7 +78,9 @@ func (p *Processor) runTimers(f *Frame) {
 		p.timers.remove(t)
 		t.armed = false
 		p.stats.Timers++
-		t.fn(f)
+		fn, span := t.fn, p.twinBegin()
+		fn(f)
+		p.twinEndTimer(span, fn)
 	}
 	p.next.Store(noDeadline)
 	p.publishDeadline()

@@ -50,7 +50,7 @@ type Worker struct {
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
 
-	mu    sync.Mutex // guards ready; taken at Passive only
+	mu    Mutex[RankWorker] // guards ready; taken at Passive only
 	ready struct{ head, tail *Work }
 }
 
@@ -120,6 +120,7 @@ func (w *Worker) wakeOne() {
 //
 //level:passive
 func (w *Worker) Close() {
+	AssertPassive()
 	w.cancel()
 	w.wg.Wait()
 }

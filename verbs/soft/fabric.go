@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"sync"
 
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
@@ -19,7 +18,7 @@ type Fabric struct {
 	tap   Tap
 	fault Fault
 
-	mu        sync.Mutex // guards the maps; taken at Passive only
+	mu        dispatch.Mutex[dispatch.RankFabric] // guards the maps; taken at Passive only
 	hcas      map[verbs.GID]*HCA
 	listeners map[service]*listener
 	qps       map[uint32]*qp // by number, over all HCAs

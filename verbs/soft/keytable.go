@@ -3,10 +3,10 @@ package soft
 import (
 	"context"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 
 	"minisrp/verbs"
+	"minisrp/verbs/dispatch"
 )
 
 type access = verbs.Access
@@ -16,7 +16,7 @@ type access = verbs.Access
 type keyTable struct {
 	entries atomic.Pointer[[]*key]
 
-	mu   sync.Mutex // guards free and growing
+	mu   dispatch.Mutex[dispatch.RankKeys] // guards free and growing
 	free []uint32
 }
 

@@ -219,7 +219,11 @@ func (d *Daemon) startFabric(ctx context.Context) error {
 	for i := range channels(&d.cfg, slices.Concat(d.logins, d.kept)) {
 		p := dispatch.New(fmt.Sprintf("srp%d", i))
 		d.processors = append(d.processors, p)
-		d.onStop("processor "+p.Name(), func(context.Context) error { p.Close(); return nil })
+		d.onStop("processor "+p.Name(), func(context.Context) error {
+			p.Close()
+			d.logTimes(p)
+			return nil
+		})
 	}
 	var fc soft.Config
 	if d.cfg.Capture != "" {
@@ -273,6 +277,14 @@ func (d *Daemon) Failed() <-chan error { return d.failed }
 
 // Processors returns how many processors run.
 func (d *Daemon) Processors() int { return len(d.processors) }
+
+// logTimes tells how long a processor's DPCs took, if the run-time twin has measured it.
+func (d *Daemon) logTimes(p *dispatch.Processor) {
+	if dispatch.Twin {
+		t := p.Times()
+		d.log.Info("time at Dispatch", "processor", p.Name(), "p50", t.Percentile(0.5), "p99", t.Percentile(0.99), "worst", t.Worst, "by", t.Who)
+	}
+}
 
 // Stop ends the daemon. When ctx ends first, or a part cannot be ended, what is left goes with the process, and the
 // error, whose exit code is exitcode.Unclean, says what it was.
