@@ -23,5 +23,5 @@ func main() {
 func command(out, errs io.Writer) *cobra.Command {
 	return cli.Program("srpd", "serve the disks of SRP targets as block devices",
 		"srpd logs in to SRP targets and serves their logical units as block devices over NBD.", out, errs,
-		runCommand(), validateCommand(), cli.VersionCommand("srpd"))
+		runCommand(), validateCommand(), snapshotCommand(), cli.VersionCommand("srpd"))
 }

@@ -22,7 +22,6 @@ import (
 	"minisrp/cmd/srpd/state"
 	"minisrp/miniport"
 	"minisrp/scsi"
-	"minisrp/scsi/lun/thin"
 	"minisrp/srp"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
@@ -46,7 +45,6 @@ type Daemon struct {
 	fabric     *soft.Fabric
 	device     *verbs.Device // the initiator's
 	embedded   []*embedded.Target
-	thin       func() (*thin.DB, error) // opens the database of thin units once
 	port       *miniport.Port
 	adapter    *miniport.Adapter
 	srp        *miniport.SRP
@@ -95,7 +93,6 @@ func Start(ctx context.Context, cfg Config) (*Daemon, error) {
 		serves: make(chan struct{}, 1), busy: map[string]*operation{},
 		told: map[string]string{}, awaited: map[scsi.UnitID]string{},
 	}
-	d.thin = sync.OnceValues(d.openThin)
 	if err := d.start(ctx); err != nil {
 		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()

@@ -35,6 +35,9 @@ var meanings = []struct {
 	{embedded.ErrImage, exitcode.Unusable, ""},
 	{embedded.ErrMemory, exitcode.Usage, "ask for less with --size and --luns, or take --store file"},
 	{lun.ErrGeometry, exitcode.Usage, "give --size the size that the disk has, leave it out, or choose another directory with --state-dir"},
+	{thin.ErrNoUnit, exitcode.NotFound, "srpd snapshot list names those that there are"},
+	{thin.ErrThere, exitcode.Usage, "choose another name"},
+	{thin.ErrSnapshot, exitcode.Failure, "take the snapshot again, or another one"},
 	{lun.ErrNotFile, exitcode.Usage, "move what is there away, or choose another directory with --state-dir"},
 	{socket.ErrPath, exitcode.Usage, "choose a shorter one with --socket, --control or --state-dir"},
 	{unix.EFBIG, exitcode.Usage, "ask for less with --size"},
@@ -58,6 +61,9 @@ var meanings = []struct {
 
 	{fs.ErrPermission, exitcode.Denied, "start srpd as a user who may, or choose other paths"},
 }
+
+// Explain gives an error of what commands do without a daemon its exit code and advice, as Start does.
+func Explain(err error) error { return explain(err) }
 
 // explain gives an error its exit code and advice; nil stays nil.
 func explain(err error) error {

@@ -3,28 +3,16 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"minisrp/cmd/srpd/embedded"
-	"minisrp/scsi/lun/thin"
 	"minisrp/srp/target"
 	"minisrp/verbs"
 )
 
-// thinName is the name of a target's unit in the database of thin units.
-func thinName(target string, n int) string { return fmt.Sprintf("%s-%d", target, n) }
-
-// openThin opens the database of thin units.
-func (d *Daemon) openThin() (*thin.DB, error) {
-	db, err := thin.Open(filepath.Join(d.cfg.StateDir, "thin"), thin.Options{Log: d.log})
-	if err == nil {
-		d.onStop("thin store", db.Close)
-	}
-	return db, err
-}
-
 // startEmbedded starts the targets in the process.
 func (d *Daemon) startEmbedded(ctx context.Context) error {
+	db := &thinStore{dir: ThinDir(d.cfg.StateDir), log: d.log}
+	d.onStop("thin store", db.close)
 	for i := range d.cfg.Embedded {
 		e := &d.cfg.Embedded[i]
 		who := d.identity.Embedded(e.Name)
@@ -33,7 +21,7 @@ func (d *Daemon) startEmbedded(ctx context.Context) error {
 		}
 		cfg := embedded.Config{
 			Fabric: d.fabric, Processor: d.processors[i%len(d.processors)], Addr: embeddedAt(i), Name: fmt.Sprintf("target%d", i),
-			IDExt: uint64(who.Ext), GUID: verbs.GUID(who.GUID), Log: d.log, Thin: d.thin, Faults: e.faults,
+			IDExt: uint64(who.Ext), GUID: verbs.GUID(who.GUID), Log: d.log, Thin: db.open, Faults: e.faults,
 			Partial: !e.Required,
 			Buffers: min(target.DefaultBuffers, max(leastBuffers, hostedBuffers/len(d.cfg.Embedded))),
 		}

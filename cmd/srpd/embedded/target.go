@@ -30,7 +30,7 @@ type Config struct {
 	GUID      verbs.GUID     // of the HCA; ioc_guid and, for the IB CM, service_id
 
 	Units   []Unit                   // by LUN
-	Thin    func() (*thin.DB, error) // the database of units of kind Badger, which its owner opens once, when it is first asked for
+	Thin    func() (*thin.DB, error) // the database of units of kind Badger, which its owner opens when it is first asked for
 	Partial bool                     // a unit whose store cannot be had is left out: see Missing and Retry
 	Buffers int                      // bytes of memory for data of units in files; 0 means the target's default
 
