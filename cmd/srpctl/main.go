@@ -29,9 +29,6 @@ func command(out, errs io.Writer, env paths.Env) *cobra.Command {
 		o.inqCommand(), o.vpdCommand(), o.readcapCommand(), o.lunsCommand(), o.prCommand(), o.tmfCommand(),
 		o.sessionsCommand(), o.faultsCommand(), o.nbdCommand(), o.versionCommand(),
 	}
-	for _, c := range commands {
-		asks(c)
-	}
 	root := cli.Program("srpctl", "ask a running srpd, and change what it does", `srpctl asks a running srpd what it does, and has it log in, log out, and send commands to logical units.
 
 Targets are named by their name, address, target port identifier or login string; units by their name or identity, or
@@ -42,6 +39,9 @@ on the standard error, if that is a terminal.
 The daemon meant is the one of $RUNTIME_DIRECTORY, of $XDG_RUNTIME_DIR or of the default state directory, if neither
 --socket nor --state-dir says which.`, out, errs, commands...)
 	root.Example = "  srpctl list\n  srpctl units\n  srpctl add id_ext=0000000000000003,ioc_guid=0000000000000004,dest=192.0.2.9:5555"
+	for _, c := range commands {
+		asks(c)
+	}
 	f := root.PersistentFlags()
 	f.StringVar(&o.socket, "socket", "", "`path` of the control socket (default: control.sock where srpd has it by default)")
 	f.StringVar(&o.stateDir, "state-dir", "", "state `directory` that the daemon was started with")
@@ -51,7 +51,7 @@ The daemon meant is the one of $RUNTIME_DIRECTORY, of $XDG_RUNTIME_DIR or of the
 	return root
 }
 
-// asks adds what can become of every command that asks the daemon, and of those below it.
+// asks adds what can become of every command of the program that asks the daemon, and of those below it.
 func asks(c *cobra.Command) {
 	cli.Exits(c, append(cli.ExitsOf(c), exitcode.NoDaemon, exitcode.Denied)...)
 	for _, sub := range c.Commands() {

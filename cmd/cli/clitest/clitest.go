@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"minisrp/cmd/cli"
+	"minisrp/cmd/exitcode"
 )
 
 // Update asks for the files to be written anew.
@@ -110,6 +113,9 @@ func described(t *testing.T, c *cobra.Command) {
 	}
 	if c.Example != "" && !strings.Contains(c.Example, c.Root().Name()) {
 		t.Errorf("%s: the example does not call it", c.CommandPath())
+	}
+	if c.HasParent() && len(cli.ExitsOf(c)) == len(exitcode.All()) {
+		t.Errorf("%s has every exit code that there is", c.CommandPath())
 	}
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if _, usage := pflag.UnquoteUsage(f); usage == "" {
