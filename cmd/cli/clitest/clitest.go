@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"flag"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,14 +121,4 @@ func described(t *testing.T, c *cobra.Command) {
 			t.Errorf("%s: --%s has no description", c.CommandPath(), f.Name)
 		}
 	})
-}
-
-// Files returns the manual pages of a program's directory.
-func Files(t *testing.T, dir string) []string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "man", "*."+section))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s has no manual pages: %v", dir, errors.Join(err, fs.ErrNotExist))
-	}
-	return files
 }

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"strings"
 
 	"minisrp/scsi"
 )
@@ -34,7 +35,7 @@ func (f *facts) count(name string, n uint64, unit, zero string) {
 		f.add(name, "0 (%s)", zero)
 		return
 	}
-	f.add(name, "%d %s", n, unit)
+	f.add(name, "%s", strings.TrimSpace(fmt.Sprintf("%d %s", n, unit)))
 }
 
 // versions are what VERSION claims (SPC-5 table 151).
@@ -90,7 +91,7 @@ func Inquiry(b []byte) ([]Fact, error) {
 	return f, nil
 }
 
-// Capacity10 decodes READ CAPACITY(10) data, Capacity16 that of READ CAPACITY(16).
+// Capacity10 decodes READ CAPACITY(10) data.
 func Capacity10(b []byte) ([]Fact, error) {
 	c, err := scsi.ParseCapacity10(b)
 	if err != nil {

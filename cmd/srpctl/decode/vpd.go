@@ -195,7 +195,7 @@ func (f *facts) blockLimits(v *scsi.VPD) error {
 	f.count("Optimal transfer length granularity", uint64(l.TransferGranularity), "blocks", silent)
 	f.count("Maximum transfer length", uint64(l.MaxTransfer), "blocks", silent)
 	f.count("Optimal transfer length", uint64(l.OptimalTransfer), "blocks", silent)
-	if len(v.Body) < 60 && len(v.Body) < 16 {
+	if len(v.Body) < 16 {
 		return nil // SBC-2 ends here
 	}
 	f.count("Maximum prefetch transfer length", uint64(l.MaxPrefetch), "blocks", "ignored")
