@@ -1,6 +1,9 @@
 package nbd
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 // setStyle answers STRUCTURED_REPLY and EXTENDED_HEADERS.
 func (n *negotiation) setStyle(opt uint32, data []byte, y style) {
@@ -64,17 +67,21 @@ func (n *negotiation) metaContext(opt uint32, data []byte) {
 	queries := binary.BigEndian.Uint32(rest)
 	rest = rest[4:]
 	found := queries == 0 && !set // no query means all, or none
+	shapeless := false            // a query is namespace:leaf
 	for left := queries; ok && left > 0; left-- {
 		var q string
 		q, rest, ok = parseString(rest)
+		shapeless = shapeless || ok && !strings.Contains(q, ":")
 		found = found || q == contextName || q == contextNamespace && !set
 	}
 	e := n.catalog.lookup(name)
 	switch {
 	case !ok || len(rest) != 0:
 		n.fail(opt, repErrInvalid, "lengths within the option do not agree")
-	case set && n.style == styleSimple:
+	case n.style == styleSimple:
 		n.fail(opt, repErrInvalid, "metadata contexts need structured replies")
+	case shapeless:
+		n.fail(opt, repErrInvalid, "a metadata query has no namespace")
 	case e == nil:
 		n.fail(opt, repErrUnknown, "no export has this name")
 	case found && set:

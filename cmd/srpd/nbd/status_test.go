@@ -292,7 +292,7 @@ func TestMetaContexts(t *testing.T) {
 		{[]string{"base:"}, 1, 0},
 		{[]string{"base:allocation"}, 1, 1},
 		{[]string{"base:allocation", "base:allocation", "base:"}, 1, 1},
-		{[]string{"base:other", "qemu:dirty-bitmap:x", "", "allocation"}, 0, 0},
+		{[]string{"base:other", "qemu:dirty-bitmap:x", ":", "other:allocation"}, 0, 0},
 	} {
 		if n := ask(9, c.queries...); n != c.list {
 			t.Errorf("LIST %q: %d contexts", c.queries, n)
