@@ -104,7 +104,7 @@ func (d *Daemon) openUnit(ctx context.Context, u *unit) {
 	if err := d.openDisk(ctx, u); err != nil {
 		if u.disk != nil {
 			d.unexport(ctx, u)
-			u.disk = nil
+			u.disk, u.names = nil, nil
 		}
 		u.err = fmt.Errorf("unit %s, %s: %w", u.name, u.unit.ID(), err)
 		d.once("unit "+u.name, slog.LevelError, u.err, "unit is not served", keyUnit, u.name, keyIdentity, string(u.unit.ID()))

@@ -116,7 +116,6 @@ func (d *Daemon) unexport(ctx context.Context, u *unit) {
 			d.log.Warn("ending an export", keyExport, name, keyError, err) // there may be nothing to flush to
 		}
 	}
-	u.names = nil
 	if err := u.disk.Close(ctx); err != nil {
 		d.log.Error("closing a disk", keyUnit, u.name, keyError, err)
 	}
