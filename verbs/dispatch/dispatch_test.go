@@ -1,8 +1,10 @@
 package dispatch_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -225,6 +227,50 @@ func TestWorkerOrder(t *testing.T) {
 			t.Fatalf("place %d: item %d", i, g)
 		}
 	}
+}
+
+// A worker has as many goroutines as items that block, up to the most, and later one again.
+func TestWorkerGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, all = 4, 6
+		goroutines := func() int {
+			stacks := make([]byte, 1<<20)
+			return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("dispatch.(*Worker).loop("))
+		}
+		w := dispatch.NewWorker(most)
+		synctest.Wait()
+		if n := goroutines(); n != 1 {
+			t.Errorf("%d goroutines before there is anything to do, want 1", n)
+		}
+		var begun atomic.Int64
+		release := make(chan struct{})
+		items := make([]dispatch.Work, all)
+		for i := range items {
+			items[i].Init(func(context.Context) { begun.Add(1); <-release })
+		}
+		for round := range 3 {
+			for i := range items {
+				w.Queue(&items[i])
+				synctest.Wait()
+				if got, want := begun.Load(), int64(min(i+1, most)); got != want {
+					t.Fatalf("round %d: %d items run after %d were queued, want %d", round, got, i+1, want)
+				}
+			}
+			for range items {
+				release <- struct{}{}
+			}
+			synctest.Wait()
+			if n := begun.Swap(0); n != all {
+				t.Fatalf("round %d: %d items were begun, want %d", round, n, all)
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if n := goroutines(); n != 1 {
+				t.Errorf("round %d: %d goroutines are left, want 1", round, n)
+			}
+		}
+		w.Close()
+	})
 }
 
 func BenchmarkRaiseQueueLower(b *testing.B) {

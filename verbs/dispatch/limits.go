@@ -13,4 +13,8 @@ const (
 	DefaultTime = 1 * time.Millisecond
 
 	timeCheckEvery = 64
+
+	// lingerTime is how long a worker keeps a goroutine that it has no work for: a unit under load does not start one
+	// for each request, and thousands of idle units do not have one each for every request that they could work on.
+	lingerTime = 5 * time.Second
 )

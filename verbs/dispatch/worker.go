@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // WorkFunc runs at Passive on a goroutine of a Worker. ctx ends when the worker is
@@ -40,9 +41,10 @@ func (w *Work) InitRunner(r WorkRunner) { w.r = r }
 // Link is where the queue keeps its link.
 func (w *Work) Link() **Work { return &w.next }
 
-// Worker runs Work on goroutines of its own.
+// Worker runs Work on goroutines of its own. One of them waits for items whenever fewer than the most run: who takes an
+// item while nobody else waits starts another goroutine first. Those that nobody has needed for lingerTime end, but one.
 //
-// Ownership: NewWorker starts the goroutines, Close ends them and waits.
+// Ownership: NewWorker starts a goroutine, Close ends all and waits.
 type Worker struct {
 	incoming Stack[Work, *Work]
 	wake     chan struct{} // capacity: one for each goroutine
@@ -50,18 +52,19 @@ type Worker struct {
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
 
-	mu    Mutex[RankWorker] // guards ready; taken at Passive only
-	ready struct{ head, tail *Work }
+	mu      Mutex[RankWorker] // guards the rest; taken at Passive only
+	ready   struct{ head, tail *Work }
+	most    int // goroutines
+	running int // goroutines that there are
+	waiting int // those of them that have nothing to do
 }
 
-// NewWorker starts n goroutines (1 or more). Items are begun in the order they
-// were queued; with n = 1 they also end in it.
+// NewWorker makes a worker of n goroutines at most (1 or more), which are there when they are needed. Items are begun in
+// the order they were queued; with n = 1 they also end in it.
 func NewWorker(n int) *Worker {
-	w := &Worker{wake: make(chan struct{}, n)}
+	w := &Worker{wake: make(chan struct{}, n), most: n, running: 1}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	for range n {
-		w.wg.Go(w.loop)
-	}
+	w.wg.Go(w.loop)
 	return w
 }
 
@@ -126,25 +129,72 @@ func (w *Worker) Close() {
 }
 
 func (w *Worker) loop() {
-	for {
+	var linger *time.Timer // of one that may end before Close
+	if w.most > 1 {
+		linger = time.NewTimer(lingerTime)
+		defer linger.Stop()
+	}
+	for closing := false; ; {
 		for k := w.pop(); k != nil; k = w.pop() {
 			k.queued.Store(false)
 			k.r.RunWork(w.ctx)
 		}
-		select {
-		case <-w.wake:
-		case <-w.ctx.Done():
-			if k := w.pop(); k == nil {
-				return
-			} else {
-				k.queued.Store(false)
-				k.r.RunWork(w.ctx)
-			}
+		if closing {
+			return
+		}
+		if linger != nil {
+			linger.Reset(lingerTime)
+		}
+		var needless bool
+		if closing, needless = w.wait(linger); needless {
+			return
 		}
 	}
 }
 
-// pop returns the oldest item, and wakes another goroutine when more are left.
+// wait waits for an item. It reports that the worker is being closed, or that others are there to wait.
+func (w *Worker) wait(linger *time.Timer) (closing, needless bool) {
+	w.addWaiting(1)
+	var over <-chan time.Time
+	if linger != nil {
+		over = linger.C
+	}
+	for {
+		select {
+		case <-w.wake:
+			w.addWaiting(-1)
+			return false, false
+		case <-w.ctx.Done():
+			w.addWaiting(-1)
+			return true, false
+		case <-over:
+			if w.spare() {
+				return false, true
+			}
+			over = nil // the last one stays
+		}
+	}
+}
+
+func (w *Worker) addWaiting(n int) {
+	w.mu.Lock()
+	w.waiting += n
+	w.mu.Unlock()
+}
+
+// spare lets one that waits go, if there is another.
+func (w *Worker) spare() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiting < 2 {
+		return false
+	}
+	w.waiting--
+	w.running--
+	return true
+}
+
+// pop returns the oldest item. It sees to it that somebody waits for the next one, or takes what is left.
 func (w *Worker) pop() *Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,9 +213,14 @@ func (w *Worker) pop() *Work {
 	}
 	if w.ready.head = k.next; w.ready.head == nil {
 		w.ready.tail = nil
-	} else {
-		w.wakeOne()
 	}
 	k.next = nil
+	switch {
+	case w.waiting == 0 && w.running < w.most:
+		w.running++
+		w.wg.Go(w.loop)
+	case w.ready.head != nil:
+		w.wakeOne()
+	}
 	return k
 }
