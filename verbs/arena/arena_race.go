@@ -18,6 +18,24 @@ func newArena(size int) (*Arena, error) {
 	}, nil
 }
 
+func reserve(size int) (*Arena, error) { return newArena(size) }
+
+// Populate has nothing to do here.
+//
+//level:passive
+func (a *Arena) Populate(off, n int) error {
+	a.part(off, n)
+	return nil
+}
+
+// Release makes the bytes zeros: who still touches them races with that.
+//
+//level:passive
+func (a *Arena) Release(off, n int) error {
+	clear(a.part(off, n))
+	return nil
+}
+
 // Close drops the memory. No device may know it any more.
 //
 //level:passive

@@ -48,3 +48,34 @@ func TestZeroedWritableAndFreed(t *testing.T) {
 		t.Error("a second Close must do nothing")
 	}
 }
+
+// What is released is gone, and can be had again.
+func TestReserved(t *testing.T) {
+	const size, at, n = 8 << 20, 1 << 20, 2 << 20
+	a, err := arena.Reserve(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b := a.Bytes()[at : at+n]
+	for range 3 {
+		if err := a.Populate(at, n); err != nil {
+			t.Fatal(err)
+		}
+		if present := resident(t, a); mapped && (present < n || present >= size/2) {
+			t.Errorf("%d bytes are present after %d were populated", present, n)
+		}
+		for i := range b {
+			if b[i] != 0 {
+				t.Fatalf("byte %d is %d", i, b[i])
+			}
+			b[i] = byte(i) | 1
+		}
+		if err := a.Release(at, n); err != nil {
+			t.Fatal(err)
+		}
+		if present := resident(t, a); mapped && present != 0 {
+			t.Errorf("%d bytes are present after all were released", present)
+		}
+	}
+}

@@ -15,6 +15,8 @@
 //
 // Arenas are mapped anonymously in huge pages where the kernel has them, else in
 // ordinary pages, prefaulted, and locked where allowed; Info tells what was
-// granted. Under the race detector, which does not see mapped memory, they are Go
+// granted. Those that Reserve makes are only addresses at first: their owner has
+// parts of them made present before it uses them, outside Dispatch, and gives
+// them back. Under the race detector, which does not see mapped memory, they are Go
 // heap, so that races on them are found.
 package arena
