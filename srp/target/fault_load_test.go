@@ -3,6 +3,7 @@ package target_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,6 +82,7 @@ type load struct {
 // flight is a request on its channel.
 type flight struct {
 	*request
+	at    int
 	c     *srp.Channel
 	abort *function
 }
@@ -107,13 +109,16 @@ func (l *load) step() {
 
 // start begins a read or write, if there is a credit.
 func (l *load) start() {
-	w, i := l.w, len(l.out)
+	w, i := l.w, 0
+	for slices.ContainsFunc(l.out, func(x *flight) bool { return x.at == i }) {
+		i++ // those under way have blocks and memory of their own
+	}
 	size := []int{512, 4096, 64 << 10}[l.rnd.IntN(3)]
 	write, d := l.rnd.IntN(2) == 0, srp.DataIn
 	if write {
 		d = srp.DataOut
 	}
-	x := &flight{request: w.newRequest(0, rw(write, uint64(i*256), size), d, w.init.segment(i<<17, size)), c: l.chans[l.rnd.IntN(2)]}
+	x := &flight{request: w.newRequest(0, rw(write, uint64(i*256), size), d, w.init.segment(i<<17, size)), at: i, c: l.chans[l.rnd.IntN(2)]}
 	var err error
 	w.at(func(f *dispatch.Frame) { err = x.c.Start(f, &x.Request) })
 	if err == nil {
