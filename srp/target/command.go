@@ -12,7 +12,7 @@ import (
 // command is room for one request of an initiator, SRP_CMD or SRP_TSK_MGMT, with its task and buffers.
 //
 //	begin -> Prepare -> plan -> buffered -> table -> fetch -> execute -> respond -> finish
-//	           |          memory: pool       RDMA READ         worker     RDMA WRITE, SEND
+//	           |          memory: Buffers    RDMA READ         worker     RDMA WRITE, SEND
 //	           Blocked -> TaskReady
 //
 // Ownership: the channel's.
@@ -51,10 +51,12 @@ type command struct {
 	encoded int         // bytes of the response that is made already; 0: it is not
 
 	// Memory.
+	cells           *cells // that it has, or waits for
 	need, numPieces int
 	pieces          [maxPieces + 1]uint16
-	data            [maxPieces][]byte
-	tableLen        uint32 // of a descriptor table in the initiator's memory, which goes to the first piece; 0: none
+	single          [1][]byte // data in one run
+	vector          *vector   // and in several
+	tableLen        uint32    // of a descriptor table in the initiator's memory, which goes to the first piece; 0: none
 
 	move  move
 	mark  uint64 // channel.posted at the last signalled work request
@@ -68,7 +70,7 @@ type commandState uint8
 const (
 	cmdFree      commandState = iota
 	cmdBlocked                // TaskReady
-	cmdBuffering              // pieces of the pool
+	cmdBuffering              // cells of Buffers
 	cmdReading                // the descriptor table
 	cmdFetching               // data from the initiator
 	cmdWorking                // TaskDone
@@ -141,8 +143,8 @@ func (k *command) plan(f *dispatch.Frame) {
 		return
 	case buf.Format == srp.DataImmediate && t.Out > 0:
 		c.stats.immediate += uint64(n)
-		k.data[0] = k.iu.ImmediateData[:n]
-		t.Data = k.data[:1]
+		k.single[0] = k.iu.ImmediateData[:n]
+		t.Data = k.single[:]
 		k.execute(f)
 		return
 	case buf.Format == srp.DataDirect:
@@ -156,14 +158,14 @@ func (k *command) plan(f *dispatch.Frame) {
 	default:
 		k.tableLen = buf.Desc.Len
 	}
-	need := 0
-	if !t.Mapped && n > smallSize {
+	need := 0 // a small cell
+	if !t.Mapped && (n > smallSize || k.tableLen > 0) {
 		need = int((n + pieceSize - 1) / pieceSize)
 	}
 	if k.tableLen > 0 {
 		need++
 	}
-	if need > 0 && !c.port.pool.take(k, need) {
+	if (need > 0 || !t.Mapped) && !c.port.buffers.take(f, k, need) {
 		k.state = cmdBuffering
 		c.stats.waited++
 		return
@@ -173,21 +175,23 @@ func (k *command) plan(f *dispatch.Frame) {
 
 // buffered goes on when the command has its memory.
 func (k *command) buffered(f *dispatch.Frame) {
-	c, t := k.c, &k.task
-	pieces := k.pieces[:k.numPieces]
-	if k.tableLen > 0 && len(pieces) > 0 { // none if it was aborted while it waited
-		pieces = pieces[1:]
+	t := &k.task
+	first := 0
+	if k.tableLen > 0 {
+		first = 1
 	}
-	switch {
+	switch n := k.numPieces - first; {
 	case t.Mapped:
-	case len(pieces) > 0:
-		for i, p := range pieces {
-			k.data[i] = c.port.pool.bytes(p)
-		}
-		t.Data = k.data[:len(pieces)]
+	case n < 1: // it was aborted while it waited
+		t.Data = nil
+	case n == 1:
+		k.single[0] = k.bytes(first)
+		t.Data = k.single[:]
 	default:
-		k.data[0], _ = c.res.smallBuffer(k.index)
-		t.Data = k.data[:1]
+		for i := range n {
+			k.vector.data[i] = k.bytes(first + i)
+		}
+		t.Data = k.vector.data[:n]
 	}
 	if k.tableLen > 0 && !t.Aborted() {
 		k.state = cmdReading
@@ -211,7 +215,7 @@ func (k *command) tabled(f *dispatch.Frame) {
 	if t.Out > 0 {
 		want = k.iu.DataOut.Length
 	}
-	k.descs = srp.DescList(k.c.port.pool.bytes(k.pieces[0])[:k.tableLen])
+	k.descs = srp.DescList(k.bytes(0)[:k.tableLen])
 	if k.descs.Total() != uint64(want) {
 		k.refuse(f)
 		return
@@ -287,7 +291,7 @@ func (k *command) finish(f *dispatch.Frame) {
 		c.repost(k.recv)
 	}
 	if k.numPieces > 0 {
-		c.port.hand(f, c.port.pool.put(k))
+		c.port.buffers.put(f, k)
 	}
 	k.state = cmdFree
 	c.busy--
@@ -300,13 +304,5 @@ func (k *command) leaveSet(f *dispatch.Frame) {
 	k.c.group.server.Release(f, &k.task)
 	if k.task.Slot >= 0 {
 		k.c.group.slots[k.task.Slot].exit()
-	}
-}
-
-// hand tells commands that they have got their memory.
-func (p *Port) hand(f *dispatch.Frame, served list) {
-	for k := served.pop(); k != nil; k = served.pop() {
-		k.c.ready.push(k)
-		k.c.more.Queue(f)
 	}
 }

@@ -23,7 +23,8 @@ type Config struct {
 	MaxIU            int               // see DefaultMaxIU
 	MaxChannels      int               // see DefaultMaxChannels
 	ChannelsPerNexus int               // see DefaultChannelsPerNexus; 1 refuses logins for more with 0x00010005
-	Buffers          int               // see DefaultBuffers
+	Buffers          int               // see DefaultBuffers; without effect when there is Shared
+	Shared           *Buffers          // shared with other ports of the processor; nil: the port has memory of its own
 	Formats          srp.BufferFormats // descriptor formats taken; 0 means direct and indirect
 	NoImmediateData  bool              // refuse immediate data
 
@@ -66,7 +67,7 @@ func (c *Config) settle() error {
 		{"maximum IU length", &c.MaxIU, DefaultMaxIU, MinIU, maxMaxIU},
 		{"channels", &c.MaxChannels, DefaultMaxChannels, 1, 1 << 16},
 		{"channels of one initiator", &c.ChannelsPerNexus, DefaultChannelsPerNexus, 1, 1 << 16},
-		{"buffer memory", &c.Buffers, DefaultBuffers, minBuffers, 1 << 36},
+		{"buffer memory", &c.Buffers, DefaultBuffers, minBuffers, maxBuffers},
 	} {
 		if *v.value == 0 {
 			*v.value = v.value0
@@ -74,6 +75,9 @@ func (c *Config) settle() error {
 		if *v.value < v.min || *v.value > v.max {
 			return fmt.Errorf("%w: %s is %d, must be %d to %d", ErrConfig, v.name, *v.value, v.min, v.max)
 		}
+	}
+	if c.Shared != nil && c.Shared.proc != c.Processor {
+		return fmt.Errorf("%w: the shared buffers have another processor", ErrConfig)
 	}
 	if c.Formats == 0 {
 		c.Formats = srp.BufferDirect | srp.BufferIndirect

@@ -20,14 +20,13 @@
 // # How data moves
 //
 //	READ    of memory   RDMA WRITE from the unit's own memory, SEND of the response behind it
-//	        else        the store reads into pool memory, then the same from there
+//	        else        the store reads into memory of the port, then the same from there
 //	WRITE   of memory   RDMA READ into the unit's own memory; nothing is copied
-//	        else        RDMA READ into pool memory, then the store writes from there
+//	        else        RDMA READ into memory of the port, then the store writes from there
 //	        immediate   the store takes it out of the receive
 //
-// Up to 4 KiB, and all data of other commands, goes through memory that each command has of its own. For more there is
-// a pool of pieces that all channels share. It is bounded: a command that finds too little in it waits for its turn,
-// before it has moved a byte. The same goes for room in the send queue, in the middle of a transfer if need be.
+// That memory, Buffers, is shared by all channels of a port, and by several ports if they are told so. It is bounded: a
+// command that finds too little of it waits for its turn, before it has moved a byte. The same goes for room in the send queue, in the middle of a transfer if need be.
 //
 // # Ownership
 //

@@ -167,7 +167,7 @@ func (c *channel) flushed(f *dispatch.Frame) {
 			case cmdFree, cmdBlocked, cmdWorking, cmdManaging:
 				continue
 			case cmdBuffering:
-				c.port.pool.waiting.remove(k)
+				k.cells.waiting.remove(k)
 			case cmdHeld:
 				k.unhold(f)
 			}

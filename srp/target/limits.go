@@ -28,22 +28,33 @@ const (
 	maxRspLen = 128
 
 	// DefaultMaxChannels and DefaultChannelsPerNexus bound the channels of a port, and those of one initiator port.
-	// A channel has about 2.5 MiB of memory with the default credits.
+	// A channel has about 1.5 MiB of memory with the default credits.
 	DefaultMaxChannels      = 256
 	DefaultChannelsPerNexus = 64
 
 	// DefaultBuffers is the memory for data of units whose store is not memory, for all channels of a port together, in
-	// bytes. It keeps 32 transfers of 1 MiB going; more wait for their turn. At least minBuffers.
+	// bytes. It keeps 32 transfers of 1 MiB going; more wait for their turn. At least minBuffers: the longest transfer
+	// and a descriptor table.
 	DefaultBuffers = 32 << 20
 	minBuffers     = (maxPieces + 1) * pieceSize
+	maxBuffers     = 1 << 36
 
 	// pieceSize is the unit in which that memory is given out, and the longest descriptor table that is read, in
-	// bytes: 8,192 descriptors. A transfer takes pieces for its size, none if it is up to smallSize.
+	// bytes: 8,192 descriptors. A transfer takes pieces for its size, or a small cell if it is up to smallSize.
 	pieceSize = 128 << 10
 	maxPieces = lun.MaxTransfer / pieceSize
 
-	// smallSize is a command's own memory, in bytes: for a block or page, and for all that is not READ or WRITE.
-	smallSize = lun.MinBuffer
+	// smallSize is the size of small cells, in bytes: for a block or page, and for all that is not READ or WRITE. There is
+	// a small cell for every smallShare*smallSize bytes of pieces.
+	smallSize  = lun.MinBuffer
+	smallShare = 8
+
+	// pieceStep and smallStep are how many cells are made present at a time, about 1 MiB: a populated page costs some
+	// hundred nanoseconds, which the commands of the whole step wait for. bufferTick is how long memory stays that is not
+	// needed any more; so long a burst may pause and find it again.
+	pieceStep  = 8
+	smallStep  = 64
+	bufferTick = 10 * time.Second
 
 	// spareReceives is how many receives a channel posts beyond its credits, for what takes none: SRP_I_LOGOUT and
 	// answers to requests of the target.

@@ -81,15 +81,5 @@ func (k *command) answer(f *dispatch.Frame) {
 // for memory or for those.
 func (p *Port) sweep(f *dispatch.Frame) {
 	p.freeHeld(f)
-	var rest, served list
-	for k := p.pool.waiting.pop(); k != nil; k = p.pool.waiting.pop() {
-		if k.task.Aborted() {
-			served.push(k)
-		} else {
-			rest.push(k)
-		}
-	}
-	p.pool.waiting = rest
-	p.hand(f, served)
-	p.hand(f, p.pool.serve())
+	p.buffers.sweep(f)
 }

@@ -107,22 +107,14 @@ func (k *command) signal(kind uint64) {
 // piece.
 func (k *command) local(off uint32) (addr uint64, lkey, room uint32) {
 	c, t := k.c, &k.task
-	pool := &c.port.pool
-	pieces := k.pieces[:k.numPieces]
-	if k.tableLen > 0 {
-		if k.state == cmdReading {
-			return pool.addr(pieces[0]) + uint64(off), pool.mr.LKey(), pieceSize - off
-		}
-		pieces = pieces[1:]
-	}
-	switch {
-	case t.Mapped:
+	if t.Mapped && k.state != cmdReading {
 		s := &c.group.slots[t.Slot]
 		return s.mr.Addr() + t.Window + uint64(off), s.mr.LKey(), k.move.total - off
-	case len(pieces) > 0:
-		at := off % pieceSize
-		return pool.addr(pieces[off/pieceSize]) + uint64(at), pool.mr.LKey(), pieceSize - at
 	}
-	_, addr = c.res.smallBuffer(k.index)
-	return addr + uint64(off), c.res.mr.LKey(), smallSize - off
+	size := uint32(k.cells.size)
+	i, at := int(off/size), off%size
+	if k.tableLen > 0 && k.state != cmdReading {
+		i++ // behind the table
+	}
+	return k.addr(i) + uint64(at), c.port.mr.LKey(), size - at
 }

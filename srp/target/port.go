@@ -23,7 +23,8 @@ type Port struct {
 	reversed srp.PortID // cfg.ID as initiators of SRP r10 write it, with its halves exchanged
 	proc     *dispatch.Processor
 	pd       *verbs.PD
-	pool     pool
+	buffers  *Buffers
+	mr       *verbs.MR        // of buffers
 	worker   *dispatch.Worker // builds and takes down channels
 
 	enabled atomic.Bool // a stale read answers a login as it would have been a moment before
@@ -64,13 +65,40 @@ func New(ctx context.Context, cfg Config) (*Port, error) {
 		return nil, fmt.Errorf("target %v: %w", cfg.ID, err)
 	}
 	p.pd = pd
-	if err := p.pool.open(ctx, pd, cfg.Buffers); err != nil {
+	if err := p.openBuffers(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("target %v: %w", cfg.ID, err), closeObject(pd))
 	}
 	p.worker = dispatch.NewWorker(builders)
 	p.refused.init(p)
 	p.enabled.Store(true)
 	return p, nil
+}
+
+// openBuffers makes the port's buffers, if it has no shared ones, and registers them.
+func (p *Port) openBuffers(ctx context.Context) error {
+	p.buffers = p.cfg.Shared
+	if p.buffers == nil {
+		p.buffers = new(Buffers)
+		if err := p.buffers.open(p.proc, p.cfg.Buffers, p.cfg.Buffers); err != nil {
+			return err
+		}
+	}
+	attr := &verbs.MRAttr{Arena: p.buffers.arena, Access: verbs.LocalWrite}
+	// Waited for to the end: a region that came later would be of an arena that is gone.
+	mr, err := wait(context.WithoutCancel(ctx), func(op *verbs.Op[*verbs.MR]) { p.pd.RegisterMR(op, attr) })
+	if p.mr = mr; err != nil && p.cfg.Shared == nil {
+		err = errors.Join(err, p.buffers.Close(ctx))
+	}
+	return err
+}
+
+// closeBuffers undoes it.
+func (p *Port) closeBuffers(ctx context.Context) error {
+	err := closeObject(p.mr)
+	if p.cfg.Shared == nil {
+		err = errors.Join(err, p.buffers.Close(ctx))
+	}
+	return err
 }
 
 // builders is the number of goroutines that build and take down channels: more than one, so that a device that is slow
@@ -149,7 +177,7 @@ func (p *Port) Close(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.worker.Close()
 	p.worker = nil
-	errs = append(errs, p.pool.close(), closeObject(p.pd))
+	errs = append(errs, p.closeBuffers(ctx), closeObject(p.pd))
 	p.cfg.Log.Info("target closed", "target", p.cfg.ID)
 	return errors.Join(errs...)
 }

@@ -11,7 +11,7 @@ import (
 
 // resources are a channel's verbs objects and memory.
 //
-//	memory: response buffers of the commands | second ones | their small buffers | receives | SRP_T_LOGOUT | requests
+//	memory: response buffers of the commands | second ones | receives | SRP_T_LOGOUT | requests
 //
 // Ownership: the channel's; made and unmade at Passive, by the port's worker.
 type resources struct {
@@ -22,8 +22,7 @@ type resources struct {
 
 	mem             []byte
 	addr            uint64
-	again, small    int // offsets in mem
-	receives        int
+	again, receives int // offsets in mem
 	lastOff, askOff int
 	recvLen         int // bytes that a receive takes
 	recvStep        int
@@ -40,8 +39,7 @@ func (r *resources) build(ctx context.Context, c *channel) error {
 	cfg := &c.port.cfg
 	n := cfg.receives()
 	r.again = n * maxRspLen
-	r.small = 2 * n * maxRspLen
-	r.receives = r.small + n*smallSize
+	r.receives = 2 * n * maxRspLen
 	r.recvLen, r.recvStep = cfg.MaxIU, round(cfg.MaxIU, cacheLine)
 	r.lastOff = r.receives + n*r.recvStep
 	r.askOff = r.lastOff + cacheLine
@@ -118,12 +116,6 @@ func (r *resources) second(i uint32) ([]byte, uint64) {
 // ask returns the buffer for a request of the target's, and its address.
 func (r *resources) ask() ([]byte, uint64) {
 	return r.mem[r.askOff:][:maxRspLen], r.addr + uint64(r.askOff)
-}
-
-// smallBuffer returns the small buffer of command i, and its address.
-func (r *resources) smallBuffer(i uint32) ([]byte, uint64) {
-	at := r.small + int(i)*smallSize
-	return r.mem[at:][:smallSize:smallSize], r.addr + uint64(at)
 }
 
 // last returns the buffer for SRP_T_LOGOUT, and its address.
