@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -40,6 +41,8 @@ type Options struct {
 	// Depth is how many commands the disk has at the unit for each processor, 1 to
 	// MaxDepth; 0 means DefaultDepth. More requests wait in the disk.
 	Depth int
+	// Stock is where it takes their storage from, but for one; nil: it has all of its own.
+	Stock *Stock
 	// MaxTransfer is the most data of one command that the adapter takes, in bytes,
 	// MinMaxTransfer or more; 0 means DefaultMaxTransfer. The unit may want less.
 	MaxTransfer uint32
@@ -66,8 +69,10 @@ type Disk struct {
 	options Options
 	log     *slog.Logger
 	lanes   []*lane
-	memory  memory
-	worker  *dispatch.Worker // one goroutine: what must look again at the unit
+	stock   *Stock
+	lists   []miniport.Segment // of the lanes' own slots
+	control miniport.Segment   // for the answers to an identification; has no region when there is none under way
+	worker  *dispatch.Worker   // one goroutine: what must look again at the unit
 
 	view     atomic.Pointer[view]
 	refused  atomic.Uint32 // caps that the unit was found not to have
@@ -79,15 +84,6 @@ type Disk struct {
 	look     dispatch.Work
 	asking   bool // the control slot has a command that nobody waits for any more
 	released bool // the memory has been given back
-}
-
-// memory is what the disk has of its own that the unit reaches.
-type memory struct {
-	arena   *arena.Arena
-	region  *miniport.Region
-	control miniport.Segment // answers to the identification
-	zeros   miniport.Segment // zeroMemory bytes that stay zero
-	lists   miniport.Segment // unmapMemory a slot
 }
 
 // Open identifies the unit and makes a disk of it. It waits for a unit that is becoming ready. The processors must
@@ -105,15 +101,8 @@ func Open(ctx context.Context, u Unit, p Port, o Options) (*Disk, error) {
 	if len(processors) == 0 {
 		return nil, fmt.Errorf("%w: a port without processors", ErrInvalid)
 	}
-	if err := d.allocate(ctx, len(processors)); err != nil {
+	if err := d.makeLanes(ctx, len(processors)); err != nil {
 		return nil, err
-	}
-	for i, proc := range processors {
-		list := d.memory.lists
-		list.Offset += uint64(i) * uint64(o.Depth) * unmapMemory
-		l := new(lane)
-		l.init(d, proc, list)
-		d.lanes = append(d.lanes, l)
 	}
 	v, err := d.identify(ctx)
 	if err != nil {
@@ -153,23 +142,29 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// allocate gets the disk's memory, for n lanes.
-func (d *Disk) allocate(ctx context.Context, n int) error {
-	m := &d.memory
-	lists := n * d.options.Depth * unmapMemory
-	a, err := arena.New(controlMemory + zeroMemory + lists)
-	if err != nil {
-		return err
+// makeLanes makes the lanes of n processors, with a stock of their own if the disk was given none.
+func (d *Disk) makeLanes(ctx context.Context, n int) error {
+	o := &d.options
+	if d.stock = o.Stock; d.stock == nil {
+		m, err := newMemory(ctx, d.port, n*o.Depth)
+		if err != nil {
+			return err
+		}
+		if d.stock, err = NewStock(ctx, m, o.Depth-1); err != nil {
+			return errors.Join(err, m.Close(ctx))
+		}
 	}
-	r, err := d.port.RegisterRegion(ctx, a)
-	if err != nil {
-		a.Close()
-		return err
+	m := d.stock.memory
+	for _, h := range d.stock.shelves {
+		list, err := m.take(ctx, &m.lists)
+		if err != nil {
+			return errors.Join(err, d.release(ctx))
+		}
+		d.lists = append(d.lists, list)
+		l := new(lane)
+		l.init(d, h, list)
+		d.lanes = append(d.lanes, l)
 	}
-	m.arena, m.region = a, r
-	m.control = miniport.Segment{Region: r, Length: controlMemory}
-	m.zeros = miniport.Segment{Region: r, Offset: controlMemory, Length: zeroMemory}
-	m.lists = miniport.Segment{Region: r, Offset: controlMemory + zeroMemory, Length: uint32(lists)}
 	return nil
 }
 
@@ -247,6 +242,28 @@ func (d *Disk) stopLanes(ctx context.Context) error {
 // release gives the memory back.
 func (d *Disk) release(ctx context.Context) error {
 	d.released = true
-	d.port.DeregisterRegion(ctx, d.memory.region)
-	return d.memory.arena.Close()
+	m := d.stock.memory
+	m.put(&m.lists, d.lists...)
+	d.returnControl()
+	if d.options.Stock != nil {
+		return nil
+	}
+	d.stock.Close()
+	return m.Close(ctx)
+}
+
+// takeControl gets memory for the answers to an identification.
+func (d *Disk) takeControl(ctx context.Context) (err error) {
+	if d.control.Region == nil {
+		d.control, err = d.stock.memory.take(ctx, &d.stock.memory.controls)
+	}
+	return err
+}
+
+// returnControl gives it back.
+func (d *Disk) returnControl() {
+	if d.control.Region != nil {
+		d.stock.memory.put(&d.stock.memory.controls, d.control)
+		d.control = miniport.Segment{}
+	}
 }

@@ -11,8 +11,9 @@
 //
 // A Request is its owner's but from Submit to Done. A disk has one lane for each processor of the port; a lane and
 // the requests submitted on its processor belong to the frame that owns the processor, and complete there. Requests
-// that come on other frames go through a lock-free queue to a lane of the port. A lane has a fixed number of slots,
-// each an SRB with its memory; what finds none free waits in the lane, first in, first out. One goroutine, the
+// that come on other frames go through a lock-free queue to a lane of the port. A lane has slots, each an SRB with its
+// memory: one of its own, and those that it takes from a Stock, which disks may share; what finds none free waits in the
+// lane, first in, first out, and the lanes that wait get slots in turn. One goroutine, the
 // worker's, started by Open and ended by Close, looks at the unit again and tells the events.
 //
 // # Levels

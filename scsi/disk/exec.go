@@ -29,7 +29,7 @@ func (d *Disk) exec(ctx context.Context, put putFunc, n uint32) ([]byte, error) 
 	b.CDBLength = uint8(put(&b.CDB))
 	b.Direction, b.Data, b.Length = miniport.NoData, nil, n
 	if n > 0 {
-		s.segments[0] = d.memory.control
+		s.segments[0] = d.control
 		s.segments[0].Length = n
 		b.Direction, b.Data = miniport.DataIn, s.segments[:1]
 	}
@@ -47,5 +47,5 @@ func (d *Disk) exec(ctx context.Context, put putFunc, n uint32) ([]byte, error) 
 		err := s.failure
 		return nil, &err
 	}
-	return d.memory.control.Bytes()[:min(b.Transferred, n)], nil
+	return d.control.Bytes()[:min(b.Transferred, n)], nil
 }

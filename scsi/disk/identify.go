@@ -17,6 +17,14 @@ import (
 // INQUIRY comes first because an absent unit answers it too.
 func (d *Disk) identify(ctx context.Context) (*view, error) {
 	id := identification{d: d, caps: canSync10 | canSync16 | canSame16 | canSame10 | canStatus}
+	if err := d.takeControl(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if !d.asking { // else the unit may still reach it
+			d.returnControl()
+		}
+	}()
 	steps := [...]func(context.Context) error{
 		id.inquiry, id.ready, id.pages, id.capacity, id.mode, id.commands,
 	}

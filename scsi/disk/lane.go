@@ -21,7 +21,7 @@ type lane struct {
 	// Fixed after construction.
 	disk  *Disk
 	proc  *dispatch.Processor
-	slots []slot
+	shelf *shelf
 
 	incoming dispatch.Stack[link, *link]
 	returned dispatch.Stack[slot, *slot]
@@ -32,6 +32,11 @@ type lane struct {
 	free  slotList
 	ready slotList
 	out   int // slots at the unit
+
+	own         slot  // the disk's, whatever others do
+	taken       int   // slots of the shelf that it has
+	waits       bool  // in the shelf's queue
+	nextWaiting *lane // there
 
 	// A pause is the unit's, not a command's: nothing is sent while it lasts.
 	pause dispatch.Timer
@@ -45,23 +50,19 @@ type lane struct {
 	latency  [latencies]latency
 }
 
-// init makes the lane and its slots. memory is for UNMAP's parameter lists, unmapMemory a slot.
-func (l *lane) init(d *Disk, p *dispatch.Processor, memory miniport.Segment) {
-	l.disk, l.proc = d, p
-	l.slots = make([]slot, d.options.Depth)
-	for i := range l.slots {
-		list := memory
-		list.Offset += uint64(i) * unmapMemory
-		list.Length = unmapMemory
-		l.slots[i].init(l, list)
-		l.free.push(&l.slots[i])
-	}
-	l.control.init(l, miniport.Segment{})
+// init makes the lane. memory is its own slot's.
+func (l *lane) init(d *Disk, h *shelf, memory miniport.Segment) {
+	l.disk, l.proc, l.shelf = d, h.proc, h
+	l.own.init(memory)
+	l.own.lane = l
+	l.free.push(&l.own)
+	l.control.init(miniport.Segment{})
+	l.control.lane = l
 	l.control.kind = kindControl
 	l.control.answer = make(chan struct{}, 1)
 	l.idle = make(chan struct{})
-	l.dpc.Init(p, l.run)
-	l.pause.Init(p, l.turn)
+	l.dpc.Init(l.proc, l.run)
+	l.pause.Init(l.proc, l.turn)
 }
 
 // run takes what others have left.
@@ -96,6 +97,7 @@ func (l *lane) turn(f *dispatch.Frame) {
 		l.abandon(f)
 	}
 	l.pump(f)
+	l.giveBack(f)
 	l.deliver(f)
 	if l.disk.closing.Load() && l.out == 0 && !l.ended {
 		l.ended = true
@@ -129,7 +131,7 @@ func (l *lane) accept(f *dispatch.Frame, r *Request) {
 	case r.Op == Flush && !v.cached():
 	case r.work.left == 0:
 	default:
-		if l.free.head == nil || l.queue.head != nil {
+		if l.queue.head != nil || l.free.head == nil && (l.taken >= d.options.Depth-1 || !l.shelf.ready()) {
 			l.counters.waits.Add(1)
 		}
 		l.queue.push(r)
@@ -156,7 +158,7 @@ func (l *lane) start(f *dispatch.Frame) bool {
 	if r == nil {
 		return false
 	}
-	s := l.free.pop()
+	s := l.slot()
 	if s == nil {
 		return false
 	}
@@ -166,11 +168,39 @@ func (l *lane) start(f *dispatch.Frame) bool {
 		l.queue.pop()
 	}
 	if !ok {
-		l.fail(s, ErrInvalid, false)
+		l.fail(f, s, ErrInvalid, false)
 		return true
 	}
 	l.issue(f, s)
 	return true
+}
+
+// slot returns a slot that is free, or nil: then the lane goes on when it has one.
+func (l *lane) slot() *slot {
+	s := l.free.pop()
+	if s == nil && l.taken < l.disk.options.Depth-1 {
+		s = l.shelf.take(l)
+	}
+	return s
+}
+
+// release makes a slot free.
+func (l *lane) release(f *dispatch.Frame, s *slot) {
+	if s == &l.own {
+		l.free.push(s)
+	} else {
+		l.shelf.put(f, l, s)
+	}
+}
+
+// giveBack returns slots that have come from the shelf when there is no use for them any more.
+func (l *lane) giveBack(f *dispatch.Frame) {
+	if l.queue.head != nil && !l.pause.Armed() {
+		return
+	}
+	for all := l.free.take(); all.head != nil; {
+		l.release(f, all.pop())
+	}
 }
 
 // issue sends the slot's next command.
@@ -180,9 +210,9 @@ func (l *lane) issue(f *dispatch.Frame, s *slot) {
 	if v != nil {
 		if send, meaning := s.build(v, v.caps&^caps(d.refused.Load())); !send {
 			if meaning != nil {
-				l.fail(s, meaning, s.tried != 0)
+				l.fail(f, s, meaning, s.tried != 0)
 			} else {
-				l.end(s)
+				l.end(f, s)
 			}
 			return
 		}
@@ -208,9 +238,9 @@ func (l *lane) back(f *dispatch.Frame, s *slot) {
 	}
 	switch v.class {
 	case classGood:
-		l.progress(s)
+		l.progress(f, s)
 	case classFatal:
-		l.fail(s, v.meaning, true)
+		l.fail(f, s, v.meaning, true)
 	case classRefused:
 		if c := s.refused(); c != 0 {
 			l.disk.refused.Or(uint32(c))
@@ -218,7 +248,7 @@ func (l *lane) back(f *dispatch.Frame, s *slot) {
 			l.ready.push(s)
 			return
 		}
-		l.fail(s, v.meaning, true)
+		l.fail(f, s, v.meaning, true)
 	default:
 		l.again(f, s, v)
 	}
@@ -234,7 +264,7 @@ func (l *lane) again(f *dispatch.Frame, s *slot, v verdict) {
 	}
 	delay = min(delay, p.most)
 	if *n >= p.tries && p.tries != 255 || f.Now()+delay-s.since > timeLimit {
-		l.fail(s, v.meaning, true)
+		l.fail(f, s, v.meaning, true)
 		return
 	}
 	if *n < 255 {
@@ -248,7 +278,7 @@ func (l *lane) again(f *dispatch.Frame, s *slot, v verdict) {
 }
 
 // progress goes on after a command that was carried out.
-func (l *lane) progress(s *slot) {
+func (l *lane) progress(f *dispatch.Frame, s *slot) {
 	if s.kind == kindControl {
 		l.tell(s)
 		return
@@ -263,12 +293,12 @@ func (l *lane) progress(s *slot) {
 		l.ready.push(s)
 		return
 	}
-	l.end(s)
+	l.end(f, s)
 }
 
 // fail ends the slot's part with an error: the request's, if it is the first. What is not begun of it is not begun
 // any more. answered says that the SRB tells why.
-func (l *lane) fail(s *slot, meaning error, answered bool) {
+func (l *lane) fail(f *dispatch.Frame, s *slot, meaning error, answered bool) {
 	if s.kind == kindControl {
 		s.failed = true
 		s.describe(&s.failure, meaning)
@@ -292,11 +322,11 @@ func (l *lane) fail(s *slot, meaning error, answered bool) {
 			panic("disk: a request with parts at the unit was not the first of the queue")
 		}
 	}
-	l.end(s)
+	l.end(f, s)
 }
 
 // end is the end of a slot's part. The last one of a request ends it, or becomes the flush that is to follow.
-func (l *lane) end(s *slot) {
+func (l *lane) end(f *dispatch.Frame, s *slot) {
 	r := s.request
 	w := &r.work
 	w.slots--
@@ -309,7 +339,7 @@ func (l *lane) end(s *slot) {
 		return
 	}
 	s.request = nil
-	l.free.push(s)
+	l.release(f, s)
 	if last {
 		l.finish(r)
 	}
@@ -354,6 +384,7 @@ func (l *lane) tell(s *slot) {
 // abandon ends what is not at the unit.
 func (l *lane) abandon(f *dispatch.Frame) {
 	l.pause.Cancel(f)
+	l.shelf.forget(l)
 	for r := l.queue.pop(); r != nil; r = l.queue.pop() {
 		w := &r.work
 		w.left = 0
@@ -365,6 +396,6 @@ func (l *lane) abandon(f *dispatch.Frame) {
 		}
 	}
 	for s := l.ready.pop(); s != nil; s = l.ready.pop() {
-		l.fail(s, ErrClosed, false)
+		l.fail(f, s, ErrClosed, false)
 	}
 }

@@ -41,6 +41,9 @@ const (
 	// unmapMemory holds UNMAP's parameter list, 8 bytes and 16 a descriptor.
 	unmapMemory = 256
 
+	// listsAtOnce is how many lists are registered together.
+	listsAtOnce = 256
+
 	// bulkParts is how many commands an Unmap or WriteZeroes has at the unit at a time. They keep the unit busy
 	// for long; all of the depth would leave nothing to reads.
 	bulkParts = 4

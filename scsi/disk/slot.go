@@ -31,10 +31,10 @@ const (
 // Ownership: of the lane's processor. The SRB is the port's while it is at the unit.
 type slot struct {
 	// Fixed after construction.
-	lane   *lane
 	list   miniport.Segment // memory for UNMAP's parameter list
 	answer chan struct{}    // of the control slot: capacity 1
 
+	lane     *lane // that has it
 	srb      miniport.SRB
 	segments [MaxSegments]miniport.Segment
 	next     *slot // in a list, or on the way from another processor
@@ -86,9 +86,16 @@ func (q *slotList) pop() *slot {
 	return s
 }
 
-// init makes the slot one of a lane. list is its memory.
-func (s *slot) init(l *lane, list miniport.Segment) {
-	s.lane, s.list = l, list
+// take empties the list into another.
+func (q *slotList) take() slotList {
+	all := *q
+	*q = slotList{}
+	return all
+}
+
+// init makes a slot. list is its memory.
+func (s *slot) init(list miniport.Segment) {
+	s.list = list
 	s.srb.Owner = s
 	s.srb.Done = srbDone
 }
@@ -318,7 +325,7 @@ func (s *slot) fits10(v *view) bool {
 
 // zeroBlock makes a block of zeros the SRB's data.
 func (s *slot) zeroBlock(v *view) {
-	z := s.lane.disk.memory.zeros
+	z := s.lane.disk.stock.memory.zeros
 	z.Length = v.info.LogicalBlock
 	s.data(z)
 }
@@ -331,7 +338,7 @@ func (s *slot) data(d miniport.Segment) {
 
 // buildZeroWrite writes zeros as data: each segment is the same memory.
 func (s *slot) buildZeroWrite(v *view, can caps) {
-	zeros := s.lane.disk.memory.zeros
+	zeros := s.lane.disk.stock.memory.zeros
 	most := uint64(s.lane.disk.options.MaxSegments) * uint64(zeros.Length) >> v.shift
 	s.count = min(s.left, uint64(v.maxBlocks), most)
 	left := uint32(s.count << v.shift)
