@@ -1,6 +1,8 @@
 package lun
 
 import (
+	"context"
+
 	"minisrp/scsi"
 	"minisrp/verbs/dispatch"
 )
@@ -10,13 +12,17 @@ import (
 // PERSISTENT RESERVE OUT commands are carried out one after the other: change makes the state that is to be, the worker
 // keeps it if it is to outlive a loss of power, and finish makes it the one that is.
 //
+// Most units are never reserved by these commands, and have no tables: the worker makes them before the first one is
+// carried out.
+//
 // Ownership: the processor. next is the worker's while it keeps it.
 type reservation struct {
-	now  holdings
-	next holdings
-
-	// What busy does besides: whom it has to tell, and whose tasks it aborts.
-	notes    [maxRegistrants]note
+	*tables
+	making   bool          // the worker makes them
+	made     *tables       // and here they are
+	make     dispatch.Work // makes them
+	madeDPC  dispatch.DPC  // goes on then
+	few      [64]byte      // an answer of a unit without tables
 	numNotes int
 
 	busy       *Task // the command that is being carried out
@@ -25,14 +31,24 @@ type reservation struct {
 	victims    TMF  // what waits for the tasks that PREEMPT AND ABORT has aborted
 	waitedFor  bool // they are gone
 	applied    bool // next has become now
-	owed       [2 * maxRegistrants]note
 	numOwed    int
 	keeper     Keeper // nil: nothing outlives a loss of power
 	unit       *Unit
-	reply      [8 + maxRegistrants*scsi.FullStatusLength]byte
 	legacy     registrant // who holds the unit by RESERVE of SPC-2
 	legacyHeld bool
 }
+
+// tables is the room for registrations.
+type tables struct {
+	now   holdings
+	next  holdings
+	notes [maxRegistrants]note // what busy does besides: whom it has to tell, and whose tasks it aborts
+	owed  [2 * maxRegistrants]note
+	reply [8 + maxRegistrants*scsi.FullStatusLength]byte
+}
+
+// noTables is that of all units without registrations. Nobody writes to it.
+var noTables tables
 
 // registrant is a nexus that is registered, or is to be told something.
 type registrant struct {
@@ -182,12 +198,28 @@ func (r *reservation) collect(x *Nexus) (is condition) {
 
 // init makes the state that a unit begins with. Errors: ErrKept, the store's.
 func (r *reservation) init(u *Unit) error {
-	r.unit = u
+	r.unit, r.tables = u, &noTables
+	r.make.Init(r.makeTables)
+	r.madeDPC.Init(u.proc, r.tablesMade)
 	r.keeper, _ = find[Keeper](u.store)
 	r.victims.Function = preemptTasks
 	r.victims.owner = r
 	r.victims.dpc.Init(u.proc, r.victimsGone)
 	return r.restore()
+}
+
+// makeTables is the worker's part.
+func (r *reservation) makeTables(context.Context) {
+	r.made = new(tables)
+	r.madeDPC.Post()
+}
+
+// tablesMade carries out the command that waits for the tables, unless it was aborted meanwhile.
+func (r *reservation) tablesMade(f *dispatch.Frame) {
+	r.tables, r.made, r.making = r.made, nil, false
+	if r.busy != nil {
+		r.carryOut(f, r.busy)
+	}
 }
 
 // Codes of unit attentions that reservations bring (SPC-5 5.14.11).

@@ -33,7 +33,10 @@ func (r *reservation) report(t *Task) {
 }
 
 func (r *reservation) answer(action uint16) []byte {
-	h, b := &r.now, r.reply[:0]
+	h, b := &r.now, r.few[:0]
+	if r.tables != &noTables {
+		b = r.reply[:0]
+	}
 	n := uint32(h.count)
 	switch action {
 	case scsi.SAReadKeys:

@@ -80,6 +80,7 @@ func (r *reservation) restore() error {
 		}
 		h.add(x)
 	}
+	r.tables = new(tables)
 	r.now = h
 	return nil
 }

@@ -43,8 +43,15 @@ func (r *reservation) begin(f *dispatch.Frame, t *Task) {
 
 func (r *reservation) carryOut(f *dispatch.Frame, t *Task) {
 	r.busy, r.waitedFor, r.applied, r.numNotes = t, false, false, 0
+	t.conflict, t.result = false, scsi.Sense{}
+	if r.tables == &noTables {
+		if !r.making {
+			r.making = true
+			r.unit.worker.Queue(&r.make)
+		}
+		return
+	}
 	r.next = r.now
-	t.result = scsi.Sense{}
 	if !t.aborted {
 		t.conflict, t.result = r.change(t)
 	}
