@@ -56,6 +56,7 @@ func (c *SessionConfig) settle() error {
 		{"imm_data", c.ImmediateData, 0, MaxImmediateData},
 		{"max_cdb", c.MaxCDB, CDBLen, 2 * CDBLen},
 		{"bounce_size", c.BounceSize, 512, maxBounce},
+		{"receive length", c.ReceiveLen, 0, maxTIIULen},
 		{"tl_retry_count", int(c.RetryCount), 2, 7},
 	} {
 		if r.v < r.low || r.v > r.top {

@@ -36,7 +36,9 @@ func firstAsk(cfg *SessionConfig) ask {
 			a.immediate = 0
 		}
 	}
-	a.recvLen = max(minRecvLen, a.asked())
+	if a.recvLen = cfg.ReceiveLen; a.recvLen == 0 {
+		a.recvLen = max(minRecvLen, a.asked())
+	}
 	return a
 }
 

@@ -69,8 +69,12 @@ type SessionConfig struct {
 	// ImmediateData, max_imm_data, is how many bytes of a write may travel in the IU; 0 asks for none. Linux's default
 	// is DefaultImmediateData.
 	ImmediateData int
-	MaxIUSize     int // max_it_iu_size, bytes: a cap for what is asked for; 0 means none
-	MaxCDB        int // bytes, 16 to 32; 0 means 16. Some targets misread longer ones
+	// ReceiveLen is the length of a channel's receives at first, in bytes; 0 is that of the longest IU to the target,
+	// which targets on Linux demand. If the target says in its response that it may send longer ones, the login begins
+	// anew.
+	ReceiveLen int
+	MaxIUSize  int // max_it_iu_size, bytes: a cap for what is asked for; 0 means none
+	MaxCDB     int // bytes, 16 to 32; 0 means 16. Some targets misread longer ones
 
 	Protect Protect
 	// BounceSize is the most bytes of data in a command under ProtectBounce; 0 means DefaultBounceSize.
