@@ -103,7 +103,7 @@ func (b *Buffers) take(f *dispatch.Frame, k *command, n int) bool {
 // put takes back what a command has.
 func (b *Buffers) put(f *dispatch.Frame, k *command) {
 	if k.vector != nil {
-		b.vectors = append(b.vectors, k.vector)
+		b.vectors = dispatch.Append(b.vectors, k.vector)
 		k.vector = nil
 	}
 	k.cells.put(f, k)

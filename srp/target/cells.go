@@ -88,9 +88,11 @@ func (c *cells) populate(i int) error {
 func (c *cells) add(i int) {
 	c.steps[i] = stepPresent
 	for first, end := c.span(i); first < end; end-- {
-		c.free = append(c.free, uint32(end-1))
+		c.free = dispatch.Append(c.free, uint32(end-1))
 	}
-	c.of.vectors = append(c.of.vectors, c.vectors...)
+	for _, v := range c.vectors {
+		c.of.vectors = dispatch.Append(c.of.vectors, v)
+	}
 	clear(c.vectors)
 	c.vectors = c.vectors[:0]
 }
@@ -126,7 +128,7 @@ func (c *cells) give(k *command) {
 // put takes k's cells back, and gives them to those that wait.
 func (c *cells) put(f *dispatch.Frame, k *command) {
 	for _, n := range k.pieces[:k.numPieces] {
-		c.free = append(c.free, uint32(n))
+		c.free = dispatch.Append(c.free, uint32(n))
 		c.used[int(n)/c.step]--
 	}
 	k.numPieces = 0
@@ -244,7 +246,7 @@ func (c *cells) shrink(f *dispatch.Frame) {
 		rest := c.free[:0]
 		for _, n := range c.free {
 			if int(n)/c.step != i {
-				rest = append(rest, n)
+				rest = dispatch.Append(rest, n)
 			}
 		}
 		c.free = rest

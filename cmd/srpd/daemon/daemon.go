@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"minisrp/cmd/srpd/state"
 	"minisrp/miniport"
 	"minisrp/scsi"
+	"minisrp/scsi/disk"
 	"minisrp/srp"
 	"minisrp/verbs"
 	"minisrp/verbs/dispatch"
@@ -48,6 +50,7 @@ type Daemon struct {
 	port       *miniport.Port
 	adapter    *miniport.Adapter
 	srp        *miniport.SRP
+	memory     *disk.Memory  // of all disks
 	protect    srp.Protect   // of memory from all targets
 	kept       []*login      // that the state has, until they are among logins
 	found      chan struct{} // capacity 1: the units that targets have are others
@@ -61,9 +64,10 @@ type Daemon struct {
 	serves chan struct{} // capacity 1: full while what is served is being changed; told and awaited are of whoever has filled it
 
 	mu     sync.Mutex
-	logins []*login              // use targets
-	busy   map[string]*operation // by login.key: what is being done with a target
-	units  []*unit               // what was found; elements do not change once they are in it
+	stocks map[string]*disk.Stock // of the disks of each target, by its name
+	logins []*login               // use targets
+	busy   map[string]*operation  // by login.key: what is being done with a target
+	units  []*unit                // what was found; elements do not change once they are in it
 
 	serving sync.WaitGroup
 	failed  chan error // capacity for every listener
@@ -143,6 +147,10 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 	if d.adapter, err = d.port.AddAdapter(ctx, adapterName, d.srp); err != nil {
 		return err
 	}
+	if d.memory, err = disk.NewMemory(ctx, d.port); err != nil {
+		return err
+	}
+	d.onStop("memory of disks", d.memory.Close)
 	patience, cancel := context.WithTimeout(ctx, firstRound)
 	defer cancel()
 	if err := d.startLogins(ctx, patience); err != nil {
@@ -152,6 +160,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 		return err
 	}
 	d.startHealing()
+	debug.FreeOSMemory() // what logins and scans needed for a moment, which in an idle process would stay for long
 	d.serve(ctl)
 	return ctx.Err()
 }

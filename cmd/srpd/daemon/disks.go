@@ -136,6 +136,10 @@ func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
 	for _, p := range u.unit.Paths() {
 		if i := slices.IndexFunc(logins, func(l *login) bool { return l.target == p.Target() }); i >= 0 {
 			t := logins[i].options
+			var err error
+			if o.Stock, err = d.stock(ctx, logins[i]); err != nil {
+				return err
+			}
 			if t.MaxSectors.Given {
 				o.MaxTransfer = uint32(min(uint64(o.MaxTransfer), uint64(t.Sectors())*512))
 			}
@@ -187,4 +191,27 @@ func (d *Daemon) openDisk(ctx context.Context, u *unit) error {
 	}
 	d.log.Info("disk exported", keyExport, u.name, keyIdentity, string(u.unit.ID()), keySize, info.Size)
 	return nil
+}
+
+// stock returns what the disks of a target share: as many commands as its sessions have at it at a time. It stays when
+// the target goes, since a disk may have other paths, and is there for the next login.
+func (d *Daemon) stock(ctx context.Context, l *login) (*disk.Stock, error) {
+	name := l.target.Name()
+	d.mu.Lock()
+	s := d.stocks[name]
+	d.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := disk.NewStock(ctx, d.memory, min(d.targetConfig(l.options).Session.QueueSize, disk.MaxDepth))
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stocks == nil {
+		d.stocks = map[string]*disk.Stock{}
+	}
+	d.stocks[name] = s
+	return s, nil
 }

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"time"
 
-	"minisrp/scsi/lun"
 	"minisrp/srp"
 	"minisrp/verbs"
 )
@@ -28,12 +27,19 @@ const MaxUnits = 64
 // MaxEmbedded bounds the embedded targets, by the addresses of their network.
 const MaxEmbedded = 64
 
-// hostedBuffers is what all embedded targets together take for data of units in files, in bytes, as long as it gives
-// each the least that works.
+// hostedBuffers is what all embedded targets together may take for data of units in files, in bytes, as long as it leaves
+// those of each processor the default. They take it as they need it.
 const hostedBuffers = 64 << 20
 
-// leastBuffers is that least, in bytes: a transfer of lun.MaxTransfer and half of another.
-const leastBuffers = lun.MaxTransfer * 3 / 2
+// hostedRequests is how many commands the sessions with all embedded targets together have under way at most, as long as
+// it leaves each channel leastRequests: a command has about 15 KiB of memory at both ends.
+const (
+	hostedRequests = 2048
+	leastRequests  = 16
+)
+
+// hostedReceive is the longest information unit of an embedded target, in bytes.
+const hostedReceive = 128
 
 // MaxLUN is the largest logical unit number (SAM-5 4.7.4, flat space addressing).
 const MaxLUN = 0x3fff

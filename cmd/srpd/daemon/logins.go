@@ -157,6 +157,10 @@ func (d *Daemon) targetConfig(o *srp.TargetOptions) miniport.TargetConfig {
 	tc.Session.Channels = d.cfg.Channels
 	o.Configure(&tc.Session)
 	tc.Session.QueueSize = o.QueueSize.Or(d.cfg.QueueSize)
+	if d.reaches(&address) {
+		tc.Session.QueueSize = min(tc.Session.QueueSize, d.hostedQueue())
+		tc.Session.ReceiveLen = hostedReceive
+	}
 	return tc
 }
 

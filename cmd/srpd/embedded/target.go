@@ -32,7 +32,8 @@ type Config struct {
 	Units   []Unit                   // by LUN
 	Thin    func() (*thin.DB, error) // the database of units of kind Badger, which its owner opens when it is first asked for
 	Partial bool                     // a unit whose store cannot be had is left out: see Missing and Retry
-	Buffers int                      // bytes of memory for data of units in files; 0 means the target's default
+	Credits int                      // requests that a channel may have outstanding; 0 means the target's default
+	Buffers *target.Buffers          // memory for data of units in files, shared with other targets; nil: of its own
 
 	Faults Faults
 	Log    *slog.Logger
@@ -94,7 +95,7 @@ func (t *Target) start(ctx context.Context) error {
 		return err
 	}
 	t.device = verbs.Open(hca, cfg.Processor, nil)
-	pc := target.Config{Device: t.device, Processor: cfg.Processor, ID: t.ID(), Buffers: cfg.Buffers, Log: cfg.Log}
+	pc := target.Config{Device: t.device, Processor: cfg.Processor, ID: t.ID(), Credits: cfg.Credits, Shared: cfg.Buffers, Log: cfg.Log}
 	if cfg.Faults.Rules != "" {
 		if t.rules, err = fault.Parse(cfg.Faults.Rules); err != nil {
 			return err
