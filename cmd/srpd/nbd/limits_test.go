@@ -164,6 +164,7 @@ func TestAccessHides(t *testing.T) {
 			k.option(opt, uint32(len(c.not)), c.not, uint16(0))
 			k.wantReply(opt, 1<<31+6)
 		}
+		k.agree(structured)
 		k.option(9, uint32(len(c.not)), c.not, uint32(0))
 		k.wantReply(9, 1<<31+6)
 		k.start(c.sees[1])

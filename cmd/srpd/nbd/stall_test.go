@@ -32,7 +32,7 @@ func TestStalledPayload(t *testing.T) {
 	k.request(0, write, 1, 0, 4*mib, make([]byte, 4*mib))
 	k.want(0, 1)
 	// The time is that of a payload, not of what comes after it.
-	eventually(t, "there is no deadline any more", func() bool { return s.readUntil.Load().IsZero() })
+	eventually(t, "there is no deadline any more", func() bool { return s.readUntil.Load() == 0 })
 	k.request(0, read, 2, 0, 512)
 	k.wantData(512, 2)
 }
