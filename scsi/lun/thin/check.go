@@ -1,7 +1,6 @@
 package thin
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -59,14 +58,10 @@ func (d *DB) checkFiles() (fresh bool, err error) {
 	if err == nil {
 		err = c.checkLogs(seal.Boot == bootID())
 	}
-	if err == nil {
-		err = c.checkStrangers()
-	}
-	c.close()
 	if err != nil {
 		return false, err
 	}
-	fresh = len(c.tables) == 0 && len(c.keys) == 0 // killed before it was laid out
+	fresh = len(c.tables) == 0 && !c.logged // killed before it was laid out
 	return fresh, dbdir.RemoveUnborn(d.files())
 }
 
@@ -74,16 +69,8 @@ func (d *DB) checkFiles() (fresh bool, err error) {
 type checker struct {
 	dir    string
 	clean  bool // it was closed
-	tables map[uint64]*table.Table
-	keys   map[string]bool // in logs, with their versions
-}
-
-func (c *checker) close() {
-	for _, t := range c.tables {
-		if t != nil {
-			_ = t.Close(-1)
-		}
-	}
+	tables []uint64
+	logged bool // there is something in logs
 }
 
 // readManifest finds out which tables there are to be.
@@ -104,28 +91,27 @@ func (c *checker) readManifest() error {
 	if c.clean && size != st.Size() {
 		return damaged("%s: %d of its %d bytes make sense", manifest, size, st.Size())
 	}
-	c.tables = make(map[uint64]*table.Table)
-	for id := range m.Tables {
-		c.tables[id] = nil
-	}
+	c.tables = slices.Sorted(maps.Keys(m.Tables))
 	return nil
 }
 
 // checkTables reads the tables, all of them if that does not take long, and returns their size.
 func (c *checker) checkTables() (total uint64, err error) {
-	for id := range c.tables {
+	for _, id := range c.tables {
 		total += dbdir.Allocated(table.NewFilename(id, c.dir))
 	}
 	mode := options.OnTableRead
 	if total > verifyMost {
 		mode = options.NoVerification
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.tables)) {
+	for _, id := range c.tables {
 		t, err := openTable(table.NewFilename(id, c.dir), mode)
 		if err != nil {
 			return total, damaged("%s: %w", table.IDToFilename(id), err)
 		}
-		c.tables[id] = t
+		if err := t.Close(-1); err != nil {
+			return total, err
+		}
 	}
 	return total, nil
 }
@@ -183,44 +169,4 @@ func (c *checker) checkRegistry() error {
 		return damaged("%s is not what was written", badger.KeyRegistryFileName)
 	}
 	return nil
-}
-
-// checkStrangers looks at the tables that the manifest does not know, which badger deletes. A kill leaves such that were
-// being written: what is in them is also where it came from. If it is not, the manifest has lost something.
-func (c *checker) checkStrangers() error {
-	names, err := filepath.Glob(filepath.Join(c.dir, "*.sst"))
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		id, ok := table.ParseFileID(name)
-		if _, known := c.tables[id]; known || !ok {
-			continue
-		}
-		t, err := openTable(name, options.NoVerification)
-		if err != nil {
-			continue // not all of it was written
-		}
-		key := t.Smallest()
-		known := c.keys[string(key)] || c.inTable(key)
-		_ = t.Close(-1)
-		if !known {
-			return damaged("%s: it does not know %s", manifest, filepath.Base(name))
-		}
-	}
-	return nil
-}
-
-// inTable looks for a key with its version in the tables that the manifest knows.
-func (c *checker) inTable(key []byte) bool {
-	for _, t := range c.tables {
-		it := t.NewIterator(0)
-		it.Seek(key)
-		same := it.Valid() && bytes.Equal(it.Key(), key)
-		_ = it.Close()
-		if same {
-			return true
-		}
-	}
-	return false
 }

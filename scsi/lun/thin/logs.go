@@ -14,39 +14,34 @@ import (
 // the lengths of key and value, and a time, as varints), key, value, and a CRC-32C of all that. Zeros follow the last.
 const logHeader = 20
 
+// tornBytes is at least what a kill leaves of an entry that was being copied: an extent, its key and a few bytes. Its
+// header may be the last of it that is written.
+const tornBytes = 16 << 10
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// nextEntry returns the length of the entry that b begins with, and its key; 0 if it is none.
-func nextEntry(b []byte) (n int, key []byte) {
-	n, keyEnd, keyLen := entrySize(b)
-	if n == 0 || n > len(b) || keyLen == 0 {
-		return 0, nil
-	}
-	if crc32.Checksum(b[:n-4], castagnoli) != binary.BigEndian.Uint32(b[n-4:]) {
-		return 0, nil
-	}
-	return n, b[keyEnd-keyLen : keyEnd]
-}
-
-// entrySize reads the header of an entry. n is 0 if it is none.
-func entrySize(b []byte) (n, keyEnd, keyLen int) {
+// nextEntry returns the length of the entry that b begins with; 0 if it is none.
+func nextEntry(b []byte) int {
 	at := 2
 	var lengths [3]uint64
 	for i := range lengths {
 		if at >= len(b) {
-			return 0, 0, 0
+			return 0
 		}
 		v, k := binary.Uvarint(b[at:])
 		if k <= 0 {
-			return 0, 0, 0
+			return 0
 		}
 		lengths[i], at = v, at+k
 	}
-	if lengths[0] > 1<<16 || lengths[1] > 2*memTable {
-		return 0, 0, 0
+	if lengths[0] == 0 || lengths[0] > 1<<16 || lengths[1] > 2*memTable {
+		return 0
 	}
-	keyEnd = at + int(lengths[0])
-	return keyEnd + int(lengths[1]) + 4, keyEnd, int(lengths[0])
+	n := at + int(lengths[0]) + int(lengths[1]) + 4
+	if n > len(b) || crc32.Checksum(b[:n-4], castagnoli) != binary.BigEndian.Uint32(b[n-4:]) {
+		return 0
+	}
+	return n
 }
 
 // logs returns the names of badger's logs, in order.
@@ -65,7 +60,6 @@ func logNumber(name string) (n int) {
 // checkLogs reads the logs that a kill has left. As long as the system runs they are as they were written: whole entries,
 // perhaps part of one, zeros. What a loss of power leaves may end anywhere, and says nothing.
 func (c *checker) checkLogs(sameBoot bool) error {
-	c.keys = make(map[string]bool)
 	names := c.logs()
 	empty := 0
 	for i, name := range names {
@@ -85,11 +79,11 @@ func (c *checker) checkLogs(sameBoot bool) error {
 		}
 		at := logHeader
 		for {
-			n, key := nextEntry(b[at:])
+			n := nextEntry(b[at:])
 			if n == 0 {
 				break
 			}
-			c.keys[string(key)] = true
+			c.logged = true
 			at += n
 		}
 		if sameBoot && !endsWell(b[at:], len(b) == 2*memTable) {
@@ -105,9 +99,5 @@ func endsWell(b []byte, whole bool) bool {
 	if !whole {
 		return len(b) == 0
 	}
-	n, _, _ := entrySize(b)
-	if n == 0 {
-		n = 16 // not all of its header is there
-	}
-	return n > len(b) || len(bytes.TrimLeft(b[n:], "\x00")) == 0
+	return len(b) <= tornBytes || len(bytes.TrimLeft(b[tornBytes:], "\x00")) == 0
 }
