@@ -113,7 +113,7 @@ func TestMetrics(t *testing.T) {
 		}
 		return rsp.StatusCode, string(b)
 	}
-	_, rest, _ := strings.Cut(p.errs.String(), "metrics served")
+	_, rest, _ := strings.Cut(p.awaitLog("metrics served"), "metrics served")
 	_, rest, _ = strings.Cut(rest, "address=")
 	address, _, _ := strings.Cut(rest, "\n")
 	tcp := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -145,7 +145,7 @@ func TestOptionsInBoth(t *testing.T) {
 	in := map[string]string{
 		"config": "-", "tls-psk": "-" /* it is there; full.toml has its alternative */, "embedded": "embedded", "target": "target.login", "lun": "target.luns", "channels": "session.channels",
 		"queue-size": "session.queue-size", "protect": "session.protect", "socket": "nbd.socket", "tcp": "nbd.tcp",
-		"control": "control.socket", "metrics": "metrics.listen", "read-only": "nbd.read-only", "store": "embedded.unit.store",
+		"control": "control.socket", "control-group": "control.group", "metrics": "metrics.listen", "read-only": "nbd.read-only", "store": "embedded.unit.store",
 		"size": "embedded.unit.size", "luns": "embedded.unit", "embedded-fault": "embedded.faults", "log-level": "log.level",
 		"log-format": "log.format", "nbd-memory": "nbd.memory",
 	}

@@ -60,14 +60,40 @@ type proc struct {
 
 // buffer collects what a process writes.
 type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu   sync.Mutex
+	b    bytes.Buffer
+	more chan struct{} // closed by the next Write; nil: nobody waits
 }
 
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.more != nil {
+		close(b.more)
+		b.more = nil
+	}
 	return b.b.Write(p)
+}
+
+// await waits until a text has been written, and reports whether it has been in readyTime.
+func (b *buffer) await(text string) bool {
+	for late := time.After(readyTime); ; {
+		b.mu.Lock()
+		if strings.Contains(b.b.String(), text) {
+			b.mu.Unlock()
+			return true
+		}
+		if b.more == nil {
+			b.more = make(chan struct{})
+		}
+		more := b.more
+		b.mu.Unlock()
+		select {
+		case <-more:
+		case <-late:
+			return false
+		}
+	}
 }
 
 func (b *buffer) String() string {
@@ -170,6 +196,17 @@ func (p *proc) stop() {
 	if code := p.wait(); code != exitcode.OK {
 		p.t.Errorf("after SIGTERM: exit code %d\n%s", code, p.errs)
 	}
+}
+
+// awaitLog waits until the log says some texts, and returns it: what a daemon writes arrives after what it does.
+func (p *proc) awaitLog(texts ...string) string {
+	p.t.Helper()
+	for _, text := range texts {
+		if !p.errs.await(text) {
+			p.t.Fatalf("the log does not say %q", text)
+		}
+	}
+	return p.errs.String()
 }
 
 // kill ends the daemon as a crash would.

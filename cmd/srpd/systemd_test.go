@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"minisrp/cmd/exitcode"
 )
@@ -42,11 +41,11 @@ func TestUnitFiles(t *testing.T) {
 	}
 }
 
-// notified is a socket that srpd takes for systemd's.
+// notified is a socket that srpd takes for systemd's. It is read at all times, as systemd's is: a daemon that tells more
+// than the kernel keeps waits.
 type notified struct {
 	t    *testing.T
-	c    *net.UnixConn
-	told strings.Builder
+	told buffer
 }
 
 // notifySocket makes one for what this test starts.
@@ -57,21 +56,28 @@ func notifySocket(t *testing.T) *notified {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() })
+	n := &notified{t: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for b := make([]byte, 4096); ; {
+			k, err := c.Read(b)
+			if err != nil {
+				return
+			}
+			_, _ = n.told.Write(append(b[:k:k], '\n'))
+		}
+	}()
+	t.Cleanup(func() { _ = c.Close(); <-done })
 	t.Setenv("NOTIFY_SOCKET", path)
-	return &notified{t: t, c: c}
+	return n
 }
 
-// await reads until systemd has been told a text, and returns all that it was told.
+// await waits until systemd has been told a text, and returns all that it was told.
 func (n *notified) await(text string) string {
 	n.t.Helper()
-	_ = n.c.SetReadDeadline(time.Now().Add(readyTime))
-	for b := make([]byte, 4096); !strings.Contains(n.told.String(), text); {
-		k, err := n.c.Read(b)
-		if err != nil {
-			n.t.Fatalf("systemd is not told %q: %v\n%s", text, err, n.told.String())
-		}
-		n.told.Write(append(b[:k], '\n'))
+	if !n.told.await(text) {
+		n.t.Fatalf("systemd is not told %q, but\n%s", text, &n.told)
 	}
 	return n.told.String()
 }
