@@ -63,11 +63,11 @@ func TestFaults(t *testing.T) {
 			if c.errors == "" && (strings.Contains(out, "failed") || strings.Contains(out, "rror")) || !strings.Contains(out, c.errors) {
 				t.Errorf("qemu-io says\n%s", out)
 			}
-			targets, _ := p.srpctl("targets")
+			targets, _ := p.srpctl("show")
 			p.stop()
 			log := p.errs.String()
 			if !strings.Contains(log+targets, c.said) {
-				t.Errorf("neither the log nor srpctl targets has %q\n%s", c.said, targets)
+				t.Errorf("neither the log nor srpctl show has %q\n%s", c.said, targets)
 			}
 			for f := range strings.SplitSeq(c.fault, "; ") {
 				if !strings.Contains(log, `fault="`+f+`" times=`) && !strings.Contains(log, "fault="+f+" times=") || strings.Contains(log, "times=0\n") {
