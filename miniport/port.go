@@ -33,6 +33,10 @@ type Config struct {
 	// Passive, during a scan or the removal of a target, not while the port closes; they
 	// may send commands, but not close the port. May be nil.
 	UnitFound, UnitChanged func(u *Unit)
+	// Rescanned is told that units were looked for since the target said that something
+	// is other than before, or has logged in again, and the error of Scan: who has one
+	// scans again, later. Called as those are. May be nil.
+	Rescanned func(t *Target, err error)
 }
 
 // Port is the port driver: it owns adapters, the units behind them, and the memory

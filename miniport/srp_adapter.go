@@ -200,8 +200,13 @@ func (t *Target) rescan() { t.mp.scanner.Queue(&t.scan) }
 // the scanner does.
 func (t *Target) runScan(ctx context.Context) {
 	a := t.mp.adapter
-	if _, err := a.port.Scan(ctx, a, t); err != nil && ctx.Err() == nil && t.life.Err() == nil && !errors.Is(err, ErrClosed) {
+	_, err := a.port.Scan(ctx, a, t)
+	over := ctx.Err() != nil || t.life.Err() != nil || errors.Is(err, ErrClosed)
+	if err != nil && !over {
 		a.Log().Warn("scan", "target", t.Name(), "err", err)
+	}
+	if fn := a.port.config.Rescanned; fn != nil && !over {
+		fn(t, err)
 	}
 	pause := time.NewTimer(scanPause)
 	defer pause.Stop()

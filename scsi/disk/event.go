@@ -71,6 +71,15 @@ func (d *Disk) note(n notes, s *slot) {
 	d.worker.Queue(&d.look)
 }
 
+// Refresh has the unit asked what it is now, as when it says itself that that has changed: Options.Event is told. It does
+// not wait. Level: both.
+func (d *Disk) Refresh() {
+	if d.opened.Load() && !d.closing.Load() {
+		d.pending.Or(uint32(noteLook))
+		d.worker.Queue(&d.look)
+	}
+}
+
 // looker is the disk as the worker runs it.
 type looker Disk
 

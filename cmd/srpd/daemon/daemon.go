@@ -64,10 +64,11 @@ type Daemon struct {
 	serves chan struct{} // capacity 1: full while what is served is being changed; told and awaited are of whoever has filled it
 
 	mu     sync.Mutex
-	stocks map[string]*disk.Stock // of the disks of each target, by its name
-	logins []*login               // use targets
-	busy   map[string]*operation  // by login.key: what is being done with a target
-	units  []*unit                // what was found; elements do not change once they are in it
+	stocks map[string]*disk.Stock     // of the disks of each target, by its name
+	logins []*login                   // use targets
+	busy   map[string]*operation      // by login.key: what is being done with a target
+	units  []*unit                    // what was found; elements do not change once they are in it
+	events map[*miniport.Target]error // that were scanned since they said that something is other than before; see followEvents
 
 	serving sync.WaitGroup
 	failed  chan error // capacity for every listener
@@ -94,7 +95,7 @@ func Start(ctx context.Context, cfg Config) (*Daemon, error) {
 	}
 	d := &Daemon{
 		cfg: cfg, log: cfg.Log, started: time.Now(), failed: make(chan error, 4), found: make(chan struct{}, 1),
-		serves: make(chan struct{}, 1), busy: map[string]*operation{},
+		serves: make(chan struct{}, 1), busy: map[string]*operation{}, events: map[*miniport.Target]error{},
 		told: map[string]string{}, awaited: map[scsi.UnitID]string{},
 	}
 	if err := d.start(ctx); err != nil {
@@ -138,7 +139,7 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 		return err
 	}
 	changed := func(*miniport.Unit) { d.lookAgain() }
-	d.port, err = miniport.New(miniport.Config{Processors: d.processors, Log: d.log, UnitFound: changed, UnitChanged: changed})
+	d.port, err = miniport.New(miniport.Config{Processors: d.processors, Log: d.log, UnitFound: changed, UnitChanged: changed, Rescanned: d.rescanned})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,9 @@
 // An error at the start is one of the daemon's own parts, or of a target that is required. What else is missing, a
 // target or a unit's store, is tried again while the daemon runs.
 //
+// Exports follow what targets say while no client has a command out: after SRP_AER_REQ units are looked for, and the disks
+// of the target ask theirs again; a look that fails is one of what is tried again.
+//
 // Stopping: no client is read from any more, what is in flight completes and is answered, disks are flushed, the
 // sessions log out, the embedded target flushes and closes its stores, the state is closed.
 //

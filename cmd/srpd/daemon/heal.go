@@ -78,6 +78,7 @@ func (d *Daemon) healOnce(ctx context.Context, again bool) {
 	if again {
 		d.retryStores(ctx)
 	}
+	d.followEvents()
 	for l, err := range d.scan(ctx, ctx) {
 		d.once("scan "+l.target.Name(), slog.LevelWarn, err, "units could not be looked for", keyTarget, l.target.Name())
 	}

@@ -43,6 +43,38 @@ func (d *Daemon) doubt(u *unit) {
 	d.lookAgain()
 }
 
+// rescanned is told that the port has looked for the units of a target, which had said that something is other than
+// before.
+func (d *Daemon) rescanned(t *miniport.Target, err error) {
+	d.mu.Lock()
+	d.events[t] = err
+	d.mu.Unlock()
+	d.lookAgain()
+}
+
+// followEvents has the disks of targets that said so see what has changed about them: no client may have a command that
+// tells. A target of which not all could be found out is scanned again.
+func (d *Daemon) followEvents() {
+	d.mu.Lock()
+	events := d.events
+	d.events = map[*miniport.Target]error{}
+	d.mu.Unlock()
+	for _, l := range d.targets() {
+		err, told := events[l.target]
+		if !told {
+			continue
+		}
+		if err != nil {
+			l.scanned.Store(false)
+		}
+		for _, u := range d.list() {
+			if u.disk != nil && through(u.unit, l.target) {
+				u.disk.Refresh()
+			}
+		}
+	}
+}
+
 // closeDisks closes the disks that are open.
 func (d *Daemon) closeDisks(ctx context.Context) error {
 	var errs []error
