@@ -47,9 +47,11 @@ const (
 	keepAliveProbes = 6
 
 	// idleMemories and idleLarges are how many connections' memories, and regions
-	// for large requests, an export keeps when nobody uses them.
+	// for large requests, an export keeps when nobody uses them, as long as all
+	// exports together keep no more than idleBytes.
 	idleMemories = 4
 	idleLarges   = 1
+	idleBytes    = MaxRequest
 
 	// idleTicks is how often in the time of Config.IdleTimeout it is looked for idle
 	// connections: one is ended up to an eighth late.

@@ -43,6 +43,7 @@ type budget struct {
 	mu    sync.Mutex
 	limit int64
 	used  int64
+	idle  int64 // of used, kept by pools for whoever comes next
 }
 
 func (b *budget) take(n int64) bool {
@@ -59,6 +60,24 @@ func (b *budget) put(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= n
+}
+
+// keep reports whether n bytes that nobody uses may be kept. Many exports that each keep a little have much.
+func (b *budget) keep(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.idle+n > idleBytes {
+		return false
+	}
+	b.idle += n
+	return true
+}
+
+// unkeep says that n bytes are kept no more.
+func (b *budget) unkeep(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.idle -= n
 }
 
 // pool keeps some of the registered memory that an export's connections have
@@ -86,6 +105,7 @@ func (p *pool) get(ctx context.Context) (*memory, error) {
 		m := p.idle[n-1]
 		p.idle = p.idle[:n-1]
 		p.gets++
+		p.budget.unkeep(int64(p.size))
 		p.mu.Unlock()
 		return m, nil
 	}
@@ -104,7 +124,7 @@ func (p *pool) get(ctx context.Context) (*memory, error) {
 func (p *pool) put(ctx context.Context, m *memory) error {
 	p.mu.Lock()
 	p.puts++
-	keep := len(p.idle) < idleMemories
+	keep := len(p.idle) < idleMemories && p.budget.keep(int64(p.size))
 	if keep {
 		p.idle = append(p.idle, m)
 	}
@@ -125,6 +145,7 @@ func (p *pool) grow(ctx context.Context, m *memory, q *quota) error {
 		m.large = p.larges[n-1]
 		m.taken.Store(true)
 		p.larges = p.larges[:n-1]
+		p.budget.unkeep(MaxRequest)
 		p.mu.Unlock()
 		return nil
 	}
@@ -152,7 +173,7 @@ func (p *pool) shrink(ctx context.Context, m *memory, q *quota) error {
 	defer m.taken.Store(false)
 	q.put(MaxRequest)
 	p.mu.Lock()
-	keep := len(p.larges) < idleLarges
+	keep := len(p.larges) < idleLarges && p.budget.keep(MaxRequest)
 	if keep {
 		p.larges = append(p.larges, b)
 	}
@@ -197,6 +218,7 @@ func (p *pool) trim(ctx context.Context) error {
 	p.mu.Lock()
 	idle, larges := p.idle, p.larges
 	p.idle, p.larges = nil, nil
+	p.budget.unkeep(int64(len(idle))*int64(p.size) + int64(len(larges))*MaxRequest)
 	p.mu.Unlock()
 	var errs []error
 	for _, m := range idle {
