@@ -44,7 +44,6 @@ func TestUsage(t *testing.T) {
 		args  []string
 		texts []string
 	}{
-		{nil, []string{"neither --embedded nor --target", "srpd run --embedded"}},
 		{[]string{"--embeded"}, []string{"--embeded", "srpd run --help"}},
 		{[]string{"--embedded", "now"}, []string{`"now"`}},
 		{[]string{"--embedded", "--size", "lots"}, []string{"--size", `"lots"`, "such as 8G"}},

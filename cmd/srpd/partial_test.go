@@ -135,6 +135,18 @@ func TestRequired(t *testing.T) {
 	}
 }
 
+// A daemon that has no target waits for one to be added, and says so.
+func TestNoTarget(t *testing.T) {
+	c := notifySocket(t)
+	p, _ := launch(t, filepath.Join(t.TempDir(), "state"))
+	c.await("READY=1\nSTATUS=0 disks served")
+	p.awaitLog("there is no target to log in to yet", "srpd run --embedded")
+	if out, code := p.srpctl("add", "id_ext=1,ioc_guid=2,dest=192.0.2.99:5555"); code != exitcode.Unreachable || !strings.Contains(out, "add --embedded") {
+		t.Errorf("srpctl add: %d\n%s", code, out)
+	}
+	p.stop()
+}
+
 // A disk image that is cut, lost or another one is refused with its name and the way out; the other disks are served.
 func TestImages(t *testing.T) {
 	dir := t.TempDir()

@@ -149,6 +149,27 @@ func TestAddAndRemove(t *testing.T) {
 	}
 }
 
+// Targets that were added are logged in to by a daemon whose configuration has none, not even one that hosts them.
+func TestAddedAlone(t *testing.T) {
+	w := newLab(t, nil)
+	defer func() { stop(t, w.Daemon) }()
+	if _, err := w.c.Add(t.Context(), control.AddTarget{Login: w.spare}, nil); err != nil {
+		t.Fatal(err)
+	}
+	own := w.cfg.Embedded
+	w.cfg.Embedded, w.cfg.Targets = nil, nil
+	w.restart()
+	all, err := w.c.Targets(t.Context())
+	if err != nil || len(all.Targets) != 1 || all.Targets[0].Origin != "control" || len(w.served()) != 0 || !strings.Contains(w.Summary(), "0 disks served; failed: target ") {
+		t.Errorf("%s; targets %+v, %v", w.Summary(), all, err)
+	}
+	w.cfg.Embedded = own
+	w.restart()
+	if !slices.Equal(w.served(), []string{"disk0", "disk1", "disk2"}) {
+		t.Errorf("with its host %v are served", w.served())
+	}
+}
+
 // What cannot be logged in to is refused, with what is right, and is not kept unless that is asked for.
 func TestAddRefused(t *testing.T) {
 	w := newLab(t, nil)

@@ -111,9 +111,6 @@ func (c *Config) settle() error {
 		}
 	}
 	switch {
-	case len(c.Embedded) == 0 && len(c.Targets) == 0:
-		return &exitcode.Error{Code: exitcode.Usage, Err: fmt.Errorf("nothing to serve: neither --embedded nor --target is given, and no configuration names a target"),
-			Advice: "try: srpd run --embedded"}
 	case len(c.Embedded) > MaxEmbedded:
 		return usage("%d embedded targets, want %d at most", len(c.Embedded), MaxEmbedded)
 	case c.StateDir == "" || c.Socket == "" || c.Control == "":

@@ -90,6 +90,10 @@ func (d *Daemon) startLogins(ctx, patience context.Context) error {
 		}
 	}
 	d.addKept()
+	if len(d.logins) == 0 {
+		d.log.Warn("there is no target to log in to yet: neither --embedded nor --target is given, and none was added before",
+			keyAdvice, "srpctl add adds one; srpd run --embedded has one of its own")
+	}
 	errs := make([]error, len(d.logins))
 	var all sync.WaitGroup
 	var names []string
