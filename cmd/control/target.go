@@ -59,13 +59,14 @@ type Reconnect struct {
 // Change is the answer to what changes targets.
 type Change struct {
 	Version int        `json:"version"`
-	Changed bool       `json:"changed"` // false: all was as it was asked for
-	DryRun  bool       `json:"dry_run"` // nothing was done; the rest says what would be
-	Text    string     `json:"text"`    // what was done, for people
-	Targets []string   `json:"targets"` // names of those it was about
-	Came    []UnitPath `json:"came"`    // paths to units that are served now, and were not
-	Went    []UnitPath `json:"went"`    // the other way round
-	Failed  []string   `json:"failed"`  // what could not be done, for people; the rest was
+	Changed bool       `json:"changed"`           // false: all was as it was asked for
+	DryRun  bool       `json:"dry_run"`           // nothing was done; the rest says what would be
+	Text    string     `json:"text"`              // what was done, for people
+	Targets []string   `json:"targets"`           // names of those it was about
+	Came    []UnitPath `json:"came"`              // paths to units that are served now, and were not
+	Went    []UnitPath `json:"went"`              // the other way round
+	Failed  []string   `json:"failed"`            // what could not be done, for people; the rest was
+	Missing []int      `json:"missing,omitempty"` // LUNs that were asked for, and that the target does not have: they are served when they come
 }
 
 // UnitPath is a unit at a target.

@@ -81,6 +81,9 @@ func (o *options) done(cmd *cobra.Command, fn func(context.Context, *control.Cli
 		v, err := fn(ctx, c, p)
 		if err == nil {
 			failed = v.Failed
+			for _, n := range v.Missing {
+				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s has no LUN %d; it is served when it comes\n", strings.Join(v.Targets, ", "), n)
+			}
 		}
 		return v, err
 	}, printChange)
@@ -88,6 +91,15 @@ func (o *options) done(cmd *cobra.Command, fn func(context.Context, *control.Cli
 		err = exitcode.Errorf(exitcode.Failure, "part of it could not be done: %s", strings.Join(failed, "; "))
 	}
 	return err
+}
+
+// would prints what would be done, in the form of a Change: of what is decided here, and not asked of the daemon.
+func (o *options) would(cmd *cobra.Command, format string, args ...any) error {
+	v := &control.Change{
+		Version: control.Version, Changed: true, DryRun: true, Text: fmt.Sprintf("would "+format, args...),
+		Targets: []string{}, Came: []control.UnitPath{}, Went: []control.UnitPath{}, Failed: []string{},
+	}
+	return show(cmd, o, v, func(w io.Writer, v *control.Change) { fmt.Fprintln(w, v.Text) })
 }
 
 // dryRun and idempotent declare the flags of changes.

@@ -101,8 +101,7 @@ func (o *options) faultsChange(use, short, long, example string, args cobra.Posi
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := control.SetFaults{Target: args[0], Rules: strings.Join(args[1:], "; ")}
 			if dry {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "would set the faults of %s to: %s\n", q.Target, or(q.Rules))
-				return err
+				return o.would(cmd, "set the faults of %s to: %s", q.Target, or(q.Rules))
 			}
 			return change(cmd, o, func(ctx context.Context, c *control.Client, _ control.Progress) (*control.Hosted, error) {
 				return c.SetFaults(ctx, q)

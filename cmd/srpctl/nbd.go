@@ -76,8 +76,7 @@ have failed since, so that nobody takes for safe what is not; now they succeed a
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Export = args[0]
 			if dry {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "would let the flushes of %s succeed again, if they fail for a loss\n", q.Export)
-				return err
+				return o.would(cmd, "let the flushes of %s succeed again, if they fail for a loss", q.Export)
 			}
 			return change(cmd, o, func(ctx context.Context, c *control.Client, _ control.Progress) (*control.Loss, error) {
 				return c.AcceptLoss(ctx, q)

@@ -65,9 +65,7 @@ func (o *options) prOut(x prOut) *cobra.Command {
 				}
 			}
 			list := scsi.ReserveList{Key: uint64(current), ServiceKey: uint64(next), Persist: persist, AllPorts: allPorts}
-			data := list.Append(nil)
-			q.ParameterListLength = uint32(len(data))
-			return o.sendOut(cmd, args[0], &q, data, dry)
+			return o.sendOut(cmd, args[0], &q, &list, dry)
 		},
 	}
 	f := cmd.Flags()
@@ -90,17 +88,21 @@ func (o *options) prOut(x prOut) *cobra.Command {
 	return scsiExits(cmd)
 }
 
-// sendOut sends a command with data, or says what it would send.
-func (o *options) sendOut(cmd *cobra.Command, name string, q *scsi.ReserveOut, data []byte, dry bool) error {
+// sendOut sends a command with its list, or says what it would send.
+func (o *options) sendOut(cmd *cobra.Command, name string, q *scsi.ReserveOut, list *scsi.ReserveList, dry bool) error {
+	data := list.Append(nil)
+	q.ParameterListLength = uint32(len(data))
 	if dry {
 		var cdb scsi.CDB
 		n := q.Put(&cdb)
-		w := &sticky{w: cmd.OutOrStdout()}
-		fmt.Fprintf(w, "would send to %s: CDB %x, data %x\n", name, cdb[:n], data)
-		return w.err
+		return o.would(cmd, "send to %s: CDB %x, data %x", name, cdb[:n], data)
 	}
 	v, err := within(cmd, o, askTime, func(ctx context.Context, c *control.Client) (*control.SCSIAnswer, error) {
-		return o.send(ctx, c, name, q.Put, data, 0)
+		v, err := o.send(ctx, c, name, q.Put, data, 0)
+		if v != nil && exitcode.Of(err) == exitcode.Conflict {
+			err = o.conflict(ctx, c, name, v, q, list, err)
+		}
+		return v, err
 	})
 	if err != nil {
 		return err

@@ -197,6 +197,11 @@ func TestRequests(t *testing.T) {
 		if err != nil || !strings.HasPrefix(out, "would ") || len(admin.Asked()) != before {
 			t.Errorf("%s --dry-run: %v, %q, and the daemon was asked %d times", args, err, out, len(admin.Asked())-before)
 		}
+		var v control.Change
+		out, _, err = srpctl(nil, append(strings.Fields(args), "--dry-run", "--json", "--state-dir", dir)...)
+		if err != nil || json.Unmarshal([]byte(out), &v) != nil || !v.DryRun || !strings.HasPrefix(v.Text, "would ") || v.Version != control.Version {
+			t.Errorf("%s --dry-run --json: %v, %q", args, err, out)
+		}
 	}
 }
 

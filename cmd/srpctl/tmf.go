@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 
@@ -48,8 +47,7 @@ func (o *options) tmf(name string, fn control.TaskFunction, short string) *cobra
 				q.Unit, q.Target, q.LUN = s.Unit, s.Target, s.LUN
 			}
 			if dry {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "would send to %s: %s\n", args[0], strings.ToUpper(strings.ReplaceAll(name, "-", " ")))
-				return err
+				return o.would(cmd, "send to %s: %s", args[0], strings.ToUpper(strings.ReplaceAll(name, "-", " ")))
 			}
 			return o.sendTask(cmd, q)
 		},
