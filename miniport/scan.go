@@ -60,7 +60,7 @@ func (p *Port) scan(ctx context.Context, a *Adapter, t *Target) (found []*Unit, 
 		p.dropPaths(ctx, t, func(lun scsi.LUN) bool { return !present[lun] })
 	}
 	if len(found) == 0 && len(errs) == 0 {
-		a.Log().Warn("target shows no units: look there what this initiator is allowed to see",
+		a.Log().Warn("target shows no units: look there which are ready, and which this initiator may see",
 			"target", t.Name(), "initiator", t.config.Initiator)
 	}
 	return found, errors.Join(errs...)

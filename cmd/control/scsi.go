@@ -133,7 +133,7 @@ func (q *Task) check() error {
 			return checkUnit(q.Unit, q.Target, q.LUN)
 		}
 	}
-	return fmt.Errorf("function is %.40q, want one of %v", q.Function, TaskFunctions)
+	return fmt.Errorf("function is %.40q, want %s, %s, %s or %s", q.Function, AbortTaskSet, ClearTaskSet, UnitReset, NexusReset)
 }
 
 // checkUnit wants one of both ways to name a unit.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -132,7 +133,7 @@ func choose[T any](all []T, kind string, names []string, of func(T) []string) ([
 			for _, x := range all {
 				there = append(there, of(x)[0])
 			}
-			return nil, exitcode.With(exitcode.NotFound, fmt.Errorf("there is no %s %q", kind, name), fmt.Sprintf("there are: %v", there))
+			return nil, exitcode.With(exitcode.NotFound, fmt.Errorf("there is no %s %q", kind, name), "there are: "+or(strings.Join(there, ", ")))
 		}
 		some = append(some, all[i])
 	}

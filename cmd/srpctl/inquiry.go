@@ -127,18 +127,28 @@ func (o *options) lunsCommand() *cobra.Command {
 	s := &scsiOptions{options: o}
 	selectReport := uint8(0)
 	cmd := &cobra.Command{
-		Use: "luns UNIT", Short: "list the logical units that a target reports (REPORT LUNS)",
-		Long: `luns sends REPORT LUNS to a logical unit and lists what its target shows to the daemon. LUN 0 of a target answers even if
-there is no disk.
+		Use: "luns UNIT|TARGET", Short: "list the logical units that a target reports (REPORT LUNS)",
+		Long: `luns sends REPORT LUNS to a logical unit, or to LUN 0 of a target, and lists what the target shows to the daemon. LUN 0
+answers even if there is no disk.
 ` + where,
-		Example: "  srpctl luns 192.0.2.9:5555/0\n  srpctl luns disk0",
-		Args:    cli.Arguments(1, 1, "a unit"), ValidArgsFunction: o.completeUnits(1),
+		Example: "  srpctl luns 192.0.2.9:5555\n  srpctl luns disk0",
+		Args:    cli.Arguments(1, 1, "a unit or a target"), ValidArgsFunction: o.completeUnits(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := scsi.ReportLUNs{Select: selectReport, AllocationLength: control.MaxData}
-			return s.inquire(cmd, args[0], "REPORT LUNS", q.Put, control.MaxData, decode.LUNs)
+			err := s.inquire(cmd, args[0], "REPORT LUNS", q.Put, control.MaxData, decode.LUNs)
+			if exitcode.Of(err) == exitcode.NotFound && s.isTarget(cmd, args[0]) {
+				return s.inquire(cmd, args[0]+"/0", "REPORT LUNS", q.Put, control.MaxData, decode.LUNs)
+			}
+			return err
 		},
 	}
 	s.flags(cmd)
 	cmd.Flags().Uint8Var(&selectReport, "select", 0, "SELECT REPORT `code`: 0 for units, 1 for well known ones, 2 for both")
 	return scsiExits(cmd)
+}
+
+// isTarget reports whether a name is a target's.
+func (o *options) isTarget(cmd *cobra.Command, name string) bool {
+	v, err := within(cmd, o, askTime, func(ctx context.Context, c *control.Client) (*control.Targets, error) { return c.Targets(ctx) })
+	return err == nil && chooseTargets(v, []string{name}) == nil
 }

@@ -97,16 +97,41 @@ func TestControlReservations(t *testing.T) {
 	p.must(exitcode.OK, "add "+other)
 	p.must(exitcode.Exists, "add "+other)
 	p.must(exitcode.OK, "add --idempotent "+other)
+	if out := p.must(exitcode.Exists, "add --idempotent --channels 3 --lun 0 "+other); !strings.Contains(out, "asked for is ch_count=3; asked for is LUN 0 only") {
+		t.Errorf("srpctl add of other options prints\n%s", out)
+	}
+	if out := p.must(exitcode.OK, "add --lun 0 --lun 5 "+v.Targets[0].String+",initiator_ext=78"); !strings.Contains(out, "has no LUN 5") {
+		t.Errorf("srpctl add of a LUN that is not there prints\n%s", out)
+	}
+	p.must(exitcode.OK, "remove "+v.Targets[0].String+",initiator_ext=78")
+	if out := p.must(exitcode.OK, "sessions --json"); !strings.Contains(out, `"peer": "192.0.2.1:`) {
+		t.Errorf("srpctl sessions prints\n%s", out)
+	}
+	if out := p.must(exitcode.OK, "luns "+v.Targets[0].Name); !strings.Contains(out, "0000000000000000") {
+		t.Errorf("srpctl luns of a target prints\n%s", out)
+	}
+	p.must(exitcode.NotFound, "tmf lun-reset "+v.Targets[0].Name+"/9")
 	out = p.must(exitcode.OK, "list --json")
 	if err := json.Unmarshal([]byte(out), &v); err != nil || len(v.Targets) != 2 {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	a, b := v.Targets[0].Name+"/0", v.Targets[1].Name+"/0"
 	p.must(exitcode.OK, "pr register "+a+" --new-key abc")
-	p.must(exitcode.Conflict, "pr reserve "+b+" --key abc --type we")
+	says := func(code exitcode.Code, line, text string) {
+		t.Helper()
+		if out := p.must(code, line); !strings.Contains(out, text) {
+			t.Errorf("srpctl %s prints\n%s", line, out)
+		}
+	}
+	says(exitcode.Failure, "pr reserve "+b+" --key abc --type we", "srpctl pr register "+b+" --new-key abc first")
+	says(exitcode.Failure, "pr clear "+b+" --key abc", "not registered")
+	says(exitcode.Usage, "pr register "+b+" --key abc --new-key def", "leave --key out")
 	p.must(exitcode.OK, "pr register "+b+" --new-key def")
 	p.must(exitcode.OK, "pr reserve "+a+" --key abc --type write-exclusive")
-	p.must(exitcode.Conflict, "pr reserve "+b+" --key def --type exclusive-access")
+	says(exitcode.Conflict, "pr reserve "+b+" --key def --type exclusive-access", "with the key 0xabc, has reserved it: write exclusive")
+	says(exitcode.Failure, "pr reserve "+a+" --key abc --type exclusive-access", "has reserved it already")
+	says(exitcode.Usage, "pr release "+a+" --key def --type write-exclusive", "with the key 0xabc, not 0xdef")
+	says(exitcode.NotFound, "pr preempt "+b+" --key def --new-key 123 --type write-exclusive", "nobody is registered with the key 0x123")
 	if out := p.must(exitcode.OK, "pr keys "+b); !strings.Contains(out, "Key: 0xabc") || !strings.Contains(out, "Key: 0xdef") {
 		t.Errorf("srpctl pr keys prints\n%s", out)
 	}
@@ -117,7 +142,7 @@ func TestControlReservations(t *testing.T) {
 		t.Errorf("srpctl pr status prints\n%s", out)
 	}
 	p.must(exitcode.OK, "pr preempt "+b+" --key def --new-key abc --type write-exclusive")
-	p.must(exitcode.Conflict, "pr release "+a+" --key abc --type write-exclusive")
+	says(exitcode.Failure, "pr release "+a+" --key abc --type write-exclusive", "not registered")
 	p.must(exitcode.OK, "pr release "+b+" --key def --type write-exclusive")
 	p.must(exitcode.OK, "pr clear "+b+" --key def")
 	if out := p.must(exitcode.OK, "pr reservation "+b); !strings.Contains(out, "Reservation: none") {

@@ -18,6 +18,9 @@ type Session struct {
 	Channels  []ChannelInfo
 }
 
+// From names where the channel came from, as the log does.
+func (c *ChannelInfo) From() string { return peerText(c.Peer) }
+
 // UnitInfo is a unit that an initiator sees.
 type UnitInfo struct {
 	LUN    int

@@ -135,7 +135,11 @@ func word[T ~string](r *reader, dst *T, words ...T) setting {
 			if slices.Contains(words, T(s)) {
 				return nil
 			}
-			return fmt.Errorf("want one of %v", words)
+			var all []string
+			for _, w := range words {
+				all = append(all, string(w))
+			}
+			return fmt.Errorf("want one of %s", strings.Join(all, ", "))
 		})(path, v)
 		if s != "" {
 			*dst = T(s)

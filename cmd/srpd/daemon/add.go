@@ -69,11 +69,14 @@ func (a *admin) Add(ctx context.Context, q *control.AddTarget, p control.Progres
 	}
 	defer end()
 	if old := d.login(key); old != nil {
-		text := fmt.Sprintf("target %s is there already, by the %s: %s", old.target.Name(), old.origin, old.options)
-		if q.Idempotent {
-			return d.same(text, old.target.Name(), q.DryRun), nil
+		text := fmt.Sprintf("target %s is there already, %s: %s", old.target.Name(), old.whence(), old.options)
+		if !q.Idempotent {
+			return nil, exitcode.With(exitcode.Exists, errors.New(text), "for a second path to it give initiator_ext= another value")
 		}
-		return nil, exitcode.With(exitcode.Exists, errors.New(text), "for a second path to it give initiator_ext= another value")
+		if other := d.differences(old, l); len(other) > 0 {
+			return nil, exitcode.With(exitcode.Exists, fmt.Errorf("%s; asked for is another: %s", text, strings.Join(other, "; ")), old.howToChange())
+		}
+		return d.same(text, old.target.Name(), q.DryRun), nil
 	}
 	if n := l.options.Channels.Or(1); n > len(d.processors) {
 		p.Report("check", c.Name, "%d channels are asked for, and there are %d processors: the rest comes when the daemon is started again", n, len(d.processors))
@@ -109,6 +112,7 @@ func (a *admin) Add(ctx context.Context, q *control.AddTarget, p control.Progres
 	}
 	answer := d.change(before, true, fmt.Sprintf("target %s is logged in to, and kept", c.Name), c.Name)
 	answer.Failed = append(answer.Failed, failed...)
+	answer.Missing = d.absent(l)
 	return answer, nil
 }
 
@@ -159,7 +163,7 @@ func (a *admin) Remove(ctx context.Context, q *control.RemoveTarget, p control.P
 	case l == nil:
 		return nil, noTarget(name)
 	case l.origin != originControl:
-		return nil, exitcode.With(exitcode.Denied, fmt.Errorf("target %s is there by the %s, and cannot be removed", l.target.Name(), l.origin),
+		return nil, exitcode.With(exitcode.Denied, fmt.Errorf("target %s is there %s, and cannot be removed", l.target.Name(), l.whence()),
 			"take it out of the configuration; until the daemon is started again: srpctl logout "+l.target.Name())
 	}
 	name = l.target.Name()

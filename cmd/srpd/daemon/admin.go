@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"minisrp/cmd/control"
 	"minisrp/cmd/exitcode"
@@ -83,11 +84,11 @@ func (d *Daemon) named(text string) (key, name string, err error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", "", exitcode.With(exitcode.NotFound, fmt.Errorf("there is no target %.200q", text), fmt.Sprintf("there are: %v", there))
+		return "", "", exitcode.With(exitcode.NotFound, fmt.Errorf("there is no target %.200q", text), "there are: "+strings.Join(there, ", "))
 	case 1:
 		return key, name, nil
 	}
-	return "", "", exitcode.With(exitcode.Usage, fmt.Errorf("several targets are %q", text), fmt.Sprintf("name one of %v", found))
+	return "", "", exitcode.With(exitcode.Usage, fmt.Errorf("several targets are %q", text), "name one of "+strings.Join(found, ", "))
 }
 
 // login returns the target with a key, or nil.

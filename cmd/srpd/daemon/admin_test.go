@@ -132,7 +132,7 @@ func TestAddAndRemove(t *testing.T) {
 	}
 
 	_, err = w.c.Remove(ctx, control.RemoveTarget{Target: "embedded"}, nil)
-	w.fails(err, exitcode.Denied, "by the configuration, and cannot be removed")
+	w.fails(err, exitcode.Denied, "as the configuration says, and cannot be removed")
 	c, err = w.c.Remove(ctx, control.RemoveTarget{Target: "spare", DryRun: true}, nil)
 	w.want(c, err, true, nil, []string{"disk2"}, "would be logged out of")
 	c, err = w.c.Remove(ctx, control.RemoveTarget{Target: w.spare}, nil)

@@ -160,7 +160,7 @@ func (e *Embedded) settle(dir string) error {
 		u := &e.Units[n]
 		switch {
 		case !slices.Contains(embedded.Kinds, u.Store):
-			return usage("--store is %q, want one of %v", u.Store, embedded.Kinds)
+			return usage("--store is %q, want file, badger, ram or null", u.Store)
 		case u.Size%512 != 0:
 			return usage("--size is %d bytes, want a multiple of 512", u.Size)
 		case u.Path == "" && e.Name == DefaultName:

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"minisrp/cmd/control"
 	"minisrp/cmd/exitcode"
@@ -58,7 +59,7 @@ func hostedTarget(ctx context.Context, name string, e *embedded.Target) (control
 		}
 		for _, c := range s.Channels {
 			y.Channels = append(y.Channels, control.HostedChannel{
-				ID: c.ID, Peer: c.Peer.String(), Age: c.Age.Seconds(), Credits: c.Credits, Outstanding: c.Outstanding, MaxIU: c.MaxIU,
+				ID: c.ID, Peer: c.From(), Age: c.Age.Seconds(), Credits: c.Credits, Outstanding: c.Outstanding, MaxIU: c.MaxIU,
 				ImmediateData: c.ImmediateData, Commands: c.Commands, Tasks: c.Functions, Responses: c.Responses,
 				BytesIn: c.BytesIn, BytesOut: c.BytesOut, Faults: c.Faults,
 			})
@@ -84,7 +85,7 @@ func (a *admin) SetFaults(ctx context.Context, q *control.SetFaults, _ control.P
 		x, err := hostedTarget(ctx, name, e)
 		return &control.Hosted{Version: control.Version, Targets: []control.HostedTarget{x}}, err
 	}
-	return nil, exitcode.With(exitcode.NotFound, fmt.Errorf("there is no target %q in this process", q.Target), fmt.Sprintf("there are: %v", names))
+	return nil, exitcode.With(exitcode.NotFound, fmt.Errorf("there is no target %q in this process", q.Target), "there are: "+strings.Join(names, ", "))
 }
 
 // AcceptLoss implements control.Admin.

@@ -16,6 +16,17 @@ const (
 	originControl       = "control"  // somebody at the control socket; the state keeps it
 )
 
+// whence says who wants it, in words behind "is there".
+func (l *login) whence() string {
+	switch l.origin {
+	case originConfiguration:
+		return "as the configuration says"
+	case originEmbedded:
+		return "as one of the daemon's own"
+	}
+	return "as it was added by srpctl add"
+}
+
 // targets returns the target ports that there are.
 func (d *Daemon) targets() []*login {
 	d.mu.Lock()

@@ -218,7 +218,7 @@ func (d *Daemon) chosen(all []*miniport.Unit) error {
 	for _, n := range d.cfg.LUNs {
 		if !slices.ContainsFunc(all, func(u *miniport.Unit) bool { return at(u, n) }) {
 			return exitcode.With(exitcode.NotFound, fmt.Errorf("--lun %d: %w", n, miniport.ErrNoUnit),
-				fmt.Sprintf("LUNs that are there: %v", there))
+				"LUNs that are there: "+strings.Join(there, ", "))
 		}
 	}
 	return nil

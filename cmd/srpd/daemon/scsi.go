@@ -163,9 +163,20 @@ func (a *admin) Task(ctx context.Context, q *control.Task, p control.Progress) (
 		x := control.TaskPath{Target: at.target.Name(), LUN: at.lun.String()}
 		d.log.Warn("task management function asked for", keyTarget, x.Target, keyLUN, x.LUN, keyFunction, string(q.Function))
 		a.task(ctx, q.Function, at, &x)
+		if q.LUN != "" && !x.Done && d.noUnit(ctx, at) {
+			return nil, exitcode.With(exitcode.NotFound, fmt.Errorf("target %s has no LUN %s", x.Target, x.LUN), "srpctl luns "+x.Target+" lists those that it has")
+		}
 		answer.Paths = append(answer.Paths, x)
 	}
 	return answer, ctx.Err()
+}
+
+// noUnit reports whether a target says that it has no unit there.
+func (d *Daemon) noUnit(ctx context.Context, at place) bool {
+	s := &miniport.SRB{CDBLength: 6, Timeout: taskTime} // TEST UNIT READY
+	_ = d.port.ExecAt(ctx, d.adapter, at.target, at.lun, s)
+	v, err := scsi.ParseSense(s.Sense())
+	return err == nil && v.ASC == scsi.ASCUnitNotSupported
 }
 
 // task does a function at a place, and says in x what became of it.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // TLSMode says whether connections are encrypted.
@@ -36,7 +37,7 @@ func ParseTLSMode(s string) (TLSMode, error) {
 			return TLSMode(m), nil
 		}
 	}
-	return 0, fmt.Errorf("TLS mode is %q, want one of %q", s, tlsModes)
+	return 0, fmt.Errorf("TLS mode is %q, want %s", s, strings.Join(tlsModes[:], ", "))
 }
 
 // Names of the files in a directory of certificates: those that QEMU, nbdkit and
