@@ -18,10 +18,15 @@ func (d *DB) startBackground() {
 	go func() {
 		defer close(d.ended)
 		for {
+			var look <-chan time.Time
+			if d.room.still.Load() {
+				look = time.After(lookForRoom)
+			}
 			select {
 			case <-d.stop:
 				return
 			case <-d.room.tight:
+			case <-look:
 			}
 			d.settle()
 		}
@@ -30,6 +35,9 @@ func (d *DB) startBackground() {
 
 // settle sees to it that badger has the space for what it does by itself, until that is done.
 func (d *DB) settle() {
+	if d.room.still.Load() && !d.stir() {
+		return
+	}
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {

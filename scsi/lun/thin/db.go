@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,11 +38,10 @@ type Options struct {
 // called by any goroutine.
 type DB struct {
 	// Fixed after construction.
-	dir    string
-	log    *slog.Logger
-	lock   *os.File
-	badger *badger.DB
-	room   room
+	dir  string
+	log  *slog.Logger
+	lock *os.File
+	room room
 	// unclean says that it was not closed the last time, and is small enough for units to be read through.
 	unclean bool
 	stop    chan struct{}
@@ -56,9 +56,15 @@ type DB struct {
 	markFile  *os.File
 	sinceLook atomic.Int64 // bytes written since the logs were looked at
 
-	mu    sync.Mutex // guards what follows
-	open  map[string]*Store
-	units map[string]record
+	// swap guards badger while changes are refused (see still.go). When they are not, it does not change.
+	swap   sync.RWMutex
+	badger *badger.DB
+	lost   error // it could not be opened again; by the background goroutine, and Close when that has ended
+
+	mu     sync.Mutex // guards what follows
+	open   map[string]*Store
+	units  map[string]record
+	closed bool
 }
 
 // Open opens, or makes, the database in a directory. Errors: *Error, which wraps lun.ErrInUse, dbdir.ErrSpace,
@@ -128,8 +134,12 @@ func (d *DB) openFiles() error {
 	have := dbdir.Allocated(string(d.room.reserve))
 	if free, err := d.room.free(d.dir); err != nil {
 		return err
+	} else if need := d.openNeeds(); free+have < need {
+		return fmt.Errorf("%w: %d MiB free, want %d", dbdir.ErrSpace, (free+have)>>20, need>>20)
 	} else if free+have < reserveBytes {
-		return fmt.Errorf("%w: %d MiB free, want %d", dbdir.ErrSpace, (free+have)>>20, reserveBytes>>20)
+		d.room.still.Store(true)
+		d.log.Error("the file system is full: thin disks can be read, and changes are refused until there is room", keyPath, d.dir,
+			keyFree, (free+have)>>20, keyNeeded, writeNeeds>>20)
 	}
 	// What was set aside is for this, should the file system be full; what is left of it is set aside again.
 	if err := d.room.spend(); err != nil {
@@ -145,7 +155,7 @@ func (d *DB) openFiles() error {
 	if err := d.sealOpen(); err != nil {
 		return err
 	}
-	db, err := openBadger(d.files(), d.log)
+	db, err := d.openBadger(d.room.still.Load())
 	if errno := unix.Errno(0); err != nil && !errors.As(err, &errno) {
 		return damaged("%w", err)
 	} else if err != nil {
@@ -171,10 +181,11 @@ func (d *DB) openFiles() error {
 	return nil
 }
 
-// openBadger opens badger with as little memory and as few goroutines as it takes.
-func openBadger(path string, log *slog.Logger) (*badger.DB, error) {
-	o := badger.DefaultOptions(path).
-		WithLogger(dbdir.Log{To: log}).WithMetricsEnabled(false).
+// openBadger opens badger with as little memory and as few goroutines as it takes; with
+// no compactors if it is to be still.
+func (d *DB) openBadger(still bool) (*badger.DB, error) {
+	o := badger.DefaultOptions(d.files()).
+		WithLogger(dbdir.Log{To: d.log}).WithMetricsEnabled(false).
 		WithSyncWrites(false). // flush does what it would not
 		WithDetectConflicts(false).
 		WithMemTableSize(memTable).WithNumMemtables(2).WithValueThreshold(2 * extentBytes).WithValueLogFileSize(valueLog).
@@ -183,6 +194,9 @@ func openBadger(path string, log *slog.Logger) (*badger.DB, error) {
 		WithChecksumVerificationMode(options.OnBlockRead).
 		WithNumCompactors(2).WithNumGoroutines(1).WithExternalMagic(magic)
 	o.TableSizeMultiplier = 1 // a compaction takes about as much space on every level
+	if still {
+		o = o.WithNumCompactors(0).WithNumLevelZeroTablesStall(math.MaxInt32)
+	}
 	return dbdir.Open(o)
 }
 
@@ -238,6 +252,8 @@ func (d *DB) openUnit(name string, u Unit) (*Store, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.swap.RLock()
+	defer d.swap.RUnlock()
 	if d.badger.IsClosed() {
 		return nil, ErrClosed
 	}
@@ -330,13 +346,16 @@ func (d *DB) leave(s *Store) {
 func (d *DB) Close(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.badger.IsClosed() {
+	if d.closed {
 		return nil
 	}
-	err := d.flush()
+	d.closed = true
 	close(d.stop)
 	<-d.ended
-	err = errors.Join(err, d.room.spend(), d.badger.Close())
+	err := d.lost
+	if err == nil {
+		err = errors.Join(d.flush(), d.room.spend(), d.badger.Close())
+	}
 	if err == nil {
 		err = d.sealClosed()
 	}

@@ -34,6 +34,10 @@
 // who fill the disk remains only there; the process may die, and what was acknowledged is there at the next start.
 // Giving space back is let through longer than writes. Initiators are warned before that (Warn).
 //
+// A database that is opened where there is no room for compactions can be read only, until there is: badger is opened
+// without compactors then, which takes a few tables' room, and once more when there is more. Open refuses where there is
+// not even that.
+//
 // What was given back or written over takes space until badger compacts. Where much was given back, that is seen to,
 // unless the database is large; then it comes with what is written later.
 //

@@ -32,6 +32,8 @@ func (s *Store) Keep(ctx context.Context, name string, b []byte) error {
 
 // Kept returns it.
 func (s *Store) Kept(ctx context.Context, name string) (b []byte, err error) {
+	s.db.swap.RLock()
+	defer s.db.swap.RUnlock()
 	err = s.db.badger.View(func(tx *badger.Txn) error {
 		item, err := tx.Get(keptKey(s.number, name))
 		if err != nil {

@@ -36,6 +36,11 @@ const (
 	// others further down write about as much.
 	reserveBytes = 96 << 20
 
+	// flushBytes is more than what becomes of a log when it is made a table, and openBytes than what badger takes to open
+	// beside that: a log, value logs, and what is small.
+	flushBytes = memTable + memTable/2
+	openBytes  = 2*memTable + 4*valueLog + 4<<20
+
 	// writeNeeds is the space, with the reserve, without which nothing is written; freeNeeds is that for giving space
 	// back, which takes a little too. The difference is what lets a full disk be emptied.
 	writeNeeds = reserveBytes + 32<<20

@@ -31,6 +31,9 @@ func badSnapshot(format string, args ...any) error {
 func (d *DB) Restore(ctx context.Context, r io.Reader, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.room.check(writeNeeds); err != nil {
+		return err
+	}
 	sum := sha256.New()
 	buffered := bufio.NewReader(r)
 	in := io.TeeReader(buffered, sum)

@@ -22,6 +22,7 @@ type room struct {
 
 	held  atomic.Uint64 // bytes of the reserve; a stale read is as good as one a little earlier
 	full  atomic.Bool   // writes are refused
+	still atomic.Bool   // all changes are: see still.go
 	low   atomic.Bool   // initiators have been warned
 	tight chan struct{} // capacity 1: wakes the DB's background goroutine
 
@@ -53,6 +54,10 @@ func (r *room) check(need uint64) error {
 	}
 	if r.full.Load() {
 		r.wake()
+	}
+	if r.still.Load() {
+		r.wake()
+		return fmt.Errorf("%w: there was too little in %s when the disks were opened", dbdir.ErrSpace, r.dir)
 	}
 	if total < need {
 		return fmt.Errorf("%w: %d MiB in %s, want %d", dbdir.ErrSpace, total>>20, r.dir, need>>20)

@@ -52,6 +52,11 @@ func (s *Store) Snapshot(ctx context.Context, w io.Writer) error {
 
 // stream writes the unit's keys and values in frames. badger's own Backup would leave out what it cannot read.
 func (s *Store) stream(ctx context.Context, w io.Writer) error {
+	s.db.swap.RLock()
+	defer s.db.swap.RUnlock()
+	if s.db.badger.IsClosed() {
+		return ErrClosed
+	}
 	var failed error // by the one goroutine that produces; read after it has ended
 	st := s.db.badger.NewStream()
 	st.LogPrefix = "snapshot"

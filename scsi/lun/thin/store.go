@@ -135,6 +135,11 @@ func (s *Store) readChunk(to *cursor, off, n uint64) error {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
+	s.db.swap.RLock()
+	defer s.db.swap.RUnlock()
+	if s.db.badger.IsClosed() {
+		return ErrClosed
+	}
 	tx := s.db.badger.NewTransaction(false)
 	defer tx.Discard()
 	return parts(off, n, extentBytes, func(off, n uint64) error {
@@ -240,6 +245,11 @@ func (s *Store) rest(c *chunk, extent uint64, data []byte, from, to uint64) erro
 	clear(data[to:])
 	if !c.set.has(int(extent % chunkExtents)) {
 		return nil
+	}
+	s.db.swap.RLock()
+	defer s.db.swap.RUnlock()
+	if s.db.badger.IsClosed() {
+		return ErrClosed
 	}
 	tx := s.db.badger.NewTransaction(false)
 	defer tx.Discard()
