@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"minisrp/cmd/exitcode"
+)
+
+// smallDisk mounts a file system of 256 MiB where only those see it who are given the path returned: it is another
+// process's, in a mount namespace of its own.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	holder := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+		"mount -t tmpfs -o size=256m tmpfs \"$0\" && echo mounted && exec cat", dir)
+	in, err := holder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Skipf("needs unshare: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = holder.Wait()
+	})
+	path := fmt.Sprintf("/proc/%d/root%s", holder.Process.Pid, dir)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if _, serr := os.Stat(path); err != nil || line != "mounted\n" || serr != nil {
+		t.Skipf("needs a mount namespace of its own: %q, %v, %v", line, err, serr)
+	}
+	return path
+}
+
+const fullBlock = 64 << 10
+
+// block returns what is written to a block of a disk.
+func block(n int) []byte {
+	return bytes.Repeat(binary.BigEndian.AppendUint64(nil, uint64(n)+1), fullBlock/8)
+}
+
+// writeBlock writes one with FUA. It returns NBD's error, and false if the daemon has gone.
+func (c *client) writeBlock(n int) (errno uint32, there bool) {
+	c.t.Helper()
+	head := binary.BigEndian.AppendUint32(nil, 0x25609513)
+	head = binary.BigEndian.AppendUint16(head, 1) // FUA
+	head = binary.BigEndian.AppendUint16(head, 1) // write
+	head = binary.BigEndian.AppendUint64(head, uint64(n))
+	head = binary.BigEndian.AppendUint64(head, uint64(n)*fullBlock)
+	head = binary.BigEndian.AppendUint32(head, fullBlock)
+	reply := make([]byte, 16)
+	if _, err := c.Write(append(head, block(n)...)); err != nil {
+		return 0, false
+	}
+	if _, err := io.ReadFull(c, reply); err != nil {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(reply[4:]), true
+}
+
+// hasBlocks reads what was acknowledged.
+func (p *proc) hasBlocks(n int) {
+	p.t.Helper()
+	c := connect(p.t, p.socket(), "disk0")
+	defer c.Close()
+	for i := range n {
+		c.request(0, 0, uint64(i), uint64(i)*fullBlock, fullBlock)
+		if b := c.read(16); binary.BigEndian.Uint32(b[4:]) != 0 {
+			p.t.Fatalf("block %d of %d cannot be read: % x", i, n, b)
+		}
+		if !bytes.Equal(c.read(fullBlock), block(i)) {
+			p.t.Fatalf("block %d of %d is not what was written", i, n)
+		}
+	}
+}
+
+// When others fill the file system of the disks, writes fail with ENOSPC and what was acknowledged can be read: now, and
+// after the daemon has been killed; and when there is room again, it is written to.
+func TestFullDisk(t *testing.T) {
+	for _, store := range []string{"badger", "file"} {
+		t.Run(store, func(t *testing.T) {
+			disk := smallDisk(t)
+			state, full := filepath.Join(disk, "state"), filepath.Join(disk, "full")
+			args := []string{"--embedded", "--store", store, "--size", "200M"}
+			p := start(t, state, args...)
+			c := connect(t, p.socket(), "disk0")
+			var filler *exec.Cmd
+			told, there := 0, true
+			for ; there; told++ {
+				if told == 100 {
+					filler = exec.Command("dd", "if=/dev/zero", "of="+full, "bs=64k")
+					if err := filler.Start(); err != nil {
+						t.Skipf("needs dd: %v", err)
+					}
+				} else if told == 1000 {
+					_ = filler.Wait() // it fails when the disk is full
+				}
+				var errno uint32
+				if errno, there = c.writeBlock(told); errno == uint32(unix.ENOSPC) {
+					break
+				} else if errno != 0 || told > 3000 {
+					t.Fatalf("write of block %d: error %d", told, errno)
+				} else if !there {
+					break
+				}
+			}
+			if filler == nil {
+				t.Fatalf("after %d blocks there is no room", told)
+			} else if told < 1000 {
+				_ = filler.Wait()
+			}
+			if there {
+				p.hasBlocks(told)
+				p.kill()
+			} else {
+				p.wait()
+				t.Logf("the daemon has ended: %v", p.cmd.ProcessState) // by a SIGBUS, as is to be feared of badger
+			}
+
+			// As long as the disk is full.
+			p, ready := launch(t, state, args...)
+			select {
+			case <-ready:
+				p.hasBlocks(told)
+				p.awaitLog("the file system is full")
+			case <-p.ended:
+				if code := p.wait(); store == "file" || code != exitcode.State || !strings.Contains(p.errs.String(), "make room on") {
+					t.Errorf("exit code %d", code)
+				}
+			case <-time.After(readyTime):
+				t.Fatal("it is not ready")
+			}
+
+			if err := os.Remove(full); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-p.ended:
+				p = start(t, state, args...)
+			default:
+			}
+			p.hasBlocks(told)
+			c = connect(t, p.socket(), "disk0")
+			look := time.NewTicker(10 * time.Millisecond)
+			defer look.Stop()
+			for deadline := time.Now().Add(readyTime); ; <-look.C {
+				if errno, there := c.writeBlock(told); there && errno == 0 {
+					break
+				} else if !there || time.Now().After(deadline) {
+					t.Fatalf("no write with room: error %d", errno)
+				}
+			}
+			p.hasBlocks(told + 1)
+			p.stop()
+		})
+	}
+}
