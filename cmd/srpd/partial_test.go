@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -222,4 +223,73 @@ func TestAsyncEvent(t *testing.T) {
 	qemuIO(t, p.uri("disk0"), "read 0 1M", "write 0 1M", "read 0 1M")
 	p.awaitOutput(`"async_events": 1`, "targets", "--json")
 	qemuIO(t, p.uri("disk0"), "read 0 1M")
+}
+
+// With --read-only a disk image that is there is opened for reading only, by the kernel's word, and nothing is put beside
+// it: it may be where nobody can write.
+func TestReadOnlyImage(t *testing.T) {
+	dir := t.TempDir()
+	state, place := filepath.Join(dir, "state"), filepath.Join(dir, "medium")
+	if err := os.Mkdir(place, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	image := filepath.Join(place, "image")
+	want := bytes.Repeat([]byte{0x51}, 1<<20)
+	if err := os.WriteFile(image, want, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(place, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(place, 0o700) })
+	file := filepath.Join(dir, "srpd.toml")
+	text := fmt.Sprintf("[[embedded]]\nname = \"a\"\nrequired = true\nunit = [{path = %q}]\n", image)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, state, "--config", file, "--read-only")
+	if flags := openFlags(t, p.cmd.Process.Pid, image); flags&unix.O_ACCMODE != unix.O_RDONLY {
+		t.Errorf("the image is open with flags %o", flags)
+	}
+	if out := tool(t, "nbdinfo", p.uri("disk0")); !strings.Contains(out, "is_read_only: true") {
+		t.Errorf("nbdinfo says\n%s", out)
+	}
+	copied := filepath.Join(dir, "copy")
+	tool(t, "nbdcopy", p.uri("disk0"), copied)
+	if got, err := os.ReadFile(copied); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes are read, other than there are, %v", len(got), err)
+	}
+	p.stop()
+	if names, err := os.ReadDir(place); err != nil || len(names) != 1 {
+		t.Errorf("beside the image there are %v, %v", names, err)
+	}
+	if _, err := unix.Getxattr(image, "user.minisrp.id", nil); err == nil {
+		t.Error("the image is marked")
+	}
+}
+
+// openFlags returns the flags with which a process has a file open (proc(5)).
+func openFlags(t *testing.T, pid int, path string) (flags int) {
+	t.Helper()
+	proc := filepath.Join("/proc", fmt.Sprint(pid))
+	fds, err := os.ReadDir(filepath.Join(proc, "fd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range fds {
+		if name, _ := os.Readlink(filepath.Join(proc, "fd", fd.Name())); name != path {
+			continue
+		}
+		info, err := os.ReadFile(filepath.Join(proc, "fdinfo", fd.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(info), "flags:")
+		if _, err := fmt.Sscanf(rest, "%o", &flags); err != nil {
+			t.Fatal(err)
+		}
+		return flags
+	}
+	t.Fatalf("process %d does not have %s open", pid, path)
+	return 0
 }

@@ -15,13 +15,14 @@ import (
 // zeroed are holes where the file system has them.
 //
 // Ownership: the file is locked (flock) from OpenFile to Close, so that no second store, in this process or
-// another, has it. Nothing else may write to it or change its size meanwhile.
+// another, has it; those that only read may be several. Nothing else may write to it or change its size meanwhile.
 type File struct {
 	// Fixed after construction.
 	info Info
 	path string
 	f    *os.File
 	fd   int
+	only bool // read
 	sys  fileSystem
 
 	holes holeSupport
@@ -36,6 +37,10 @@ type FileOptions struct {
 
 	// BlockSize is the logical block size in bytes; zero means 512.
 	BlockSize uint32
+
+	// ReadOnly opens a file that is there for reading, which may be on a medium that cannot be written. What would
+	// write ends with unix.EROFS.
+	ReadOnly bool
 }
 
 // fileGranularity is the page size of the file systems that matter; a smaller unmapped piece is cleared but stays.
@@ -53,14 +58,18 @@ func OpenFile(path string, opt FileOptions) (*File, error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("file store %s: %w", path, ErrNotFile) // before an open that might wait or act on a device
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) && opt.Size > 0 {
+	access := os.O_RDWR
+	if opt.ReadOnly {
+		access = os.O_RDONLY
+	}
+	f, err := os.OpenFile(path, access, 0)
+	if errors.Is(err, fs.ErrNotExist) && opt.Size > 0 && !opt.ReadOnly {
 		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("file store: %w", err)
 	}
-	s := &File{path: path, f: f, fd: int(f.Fd()), sys: linuxFile}
+	s := &File{path: path, f: f, fd: int(f.Fd()), only: opt.ReadOnly, sys: linuxFile}
 	if err := s.open(opt); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("file store %s: %w", path, err)
@@ -70,7 +79,11 @@ func OpenFile(path string, opt FileOptions) (*File, error) {
 
 // open locks the file, gives an empty one its size, and checks what is there.
 func (s *File) open(opt FileOptions) error {
-	if err := unix.Flock(s.fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	lock := unix.LOCK_EX
+	if s.only {
+		lock = unix.LOCK_SH
+	}
+	if err := unix.Flock(s.fd, lock|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return ErrInUse
 		}
@@ -84,7 +97,7 @@ func (s *File) open(opt FileOptions) error {
 		return ErrNotFile
 	}
 	size := uint64(st.Size())
-	fresh := size == 0 && opt.Size > 0
+	fresh := size == 0 && opt.Size > 0 && !s.only
 	if fresh {
 		size = opt.Size
 	}
@@ -133,6 +146,9 @@ func (s *File) Read(ctx context.Context, p [][]byte, off uint64) error {
 
 // Write leaves the bytes to the page cache, or, with fua, waits until they are on the medium.
 func (s *File) Write(ctx context.Context, p [][]byte, off uint64, fua bool) error {
+	if s.only {
+		return unix.EROFS
+	}
 	if err := s.move(s.sys.pwritev, p, off); err != nil || !fua {
 		return err
 	}
@@ -142,6 +158,9 @@ func (s *File) Write(ctx context.Context, p [][]byte, off uint64, fua bool) erro
 }
 
 func (s *File) Flush(ctx context.Context) error {
+	if s.only {
+		return nil
+	}
 	return s.group.Flush(func() error { return retry(func() error { return s.sys.fdatasync(s.fd) }) })
 }
 

@@ -25,6 +25,9 @@ func (s *File) Zero(ctx context.Context, off, n uint64, hole bool) error {
 	if n == 0 {
 		return nil
 	}
+	if s.only {
+		return unix.EROFS
+	}
 	if hole {
 		if ok, err := s.fallocate(&s.holes.noPunch, unix.FALLOC_FL_PUNCH_HOLE, off, n); ok {
 			return err

@@ -89,6 +89,49 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
+// A file that is only read has several readers, but no writer beside them, and is neither made nor changed.
+func TestOpenFileReadOnly(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "disk")
+	only := lun.FileOptions{Size: 1 << 20, ReadOnly: true}
+	if _, err := lun.OpenFile(path, only); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("absent: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lun.OpenFile(path, only); !errors.Is(err, lun.ErrGeometry) {
+		t.Errorf("empty: %v", err)
+	}
+	if err := os.Truncate(path, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	var all []*lun.File
+	for range 2 {
+		f, err := lun.OpenFile(path, only)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	if _, err := lun.OpenFile(path, lun.FileOptions{}); !errors.Is(err, lun.ErrInUse) {
+		t.Errorf("for writing too: %v", err)
+	}
+	b := [][]byte{make([]byte, 512)}
+	for _, f := range all {
+		for what, err := range map[string]error{
+			"write": f.Write(ctx, b, 0, true), "zero": f.Zero(ctx, 0, 4096, false), "unmap": f.Unmap(ctx, 0, 4096),
+		} {
+			if !errors.Is(err, unix.EROFS) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if err := errors.Join(f.Read(ctx, b, 0), f.Flush(ctx), f.Close(ctx)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // What a store fails with reaches the initiator as the sense data that fit.
 func TestStoreErrorsAsSense(t *testing.T) {
 	s := newServer()

@@ -37,7 +37,7 @@ func (d *Daemon) startEmbedded(ctx context.Context) error {
 					return err
 				}
 			}
-			cfg.Units = append(cfg.Units, embedded.Unit{Serial: serial, Store: u.Store, Size: u.Size, Path: u.Path, Name: thinName(e.Name, n), ReadOnly: u.ReadOnly})
+			cfg.Units = append(cfg.Units, embedded.Unit{Serial: serial, Store: u.Store, Size: u.Size, Path: u.Path, Name: thinName(e.Name, n), ReadOnly: u.ReadOnly || d.cfg.ReadOnly})
 		}
 		t, err := embedded.Start(ctx, cfg)
 		if err != nil {

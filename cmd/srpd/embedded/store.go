@@ -78,14 +78,17 @@ func openStore(ctx context.Context, cfg *Unit, log *slog.Logger, thinDB func() (
 	path, size := cfg.path(), cfg.Size
 	switch cfg.Store {
 	case File:
-		if st, serr := os.Stat(path); size == 0 && (errors.Is(serr, fs.ErrNotExist) || serr == nil && st.Size() == 0) {
+		st, serr := os.Stat(path)
+		fresh := errors.Is(serr, fs.ErrNotExist) || serr == nil && st.Size() == 0
+		if size == 0 && fresh {
 			size = DefaultSize(File)
 		}
+		only := cfg.ReadOnly && !fresh
 		if err = checkImage(ctx, path, log); err != nil {
 			break
 		}
-		s, err = lun.OpenFile(path, lun.FileOptions{Size: size, BlockSize: blockSize})
-		if err == nil {
+		s, err = lun.OpenFile(path, lun.FileOptions{Size: size, BlockSize: blockSize, ReadOnly: only})
+		if err == nil && !only {
 			markImage(ctx, path, s.Info().Size, log)
 		}
 	case Badger:

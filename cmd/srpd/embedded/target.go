@@ -46,7 +46,7 @@ type Unit struct {
 	Size     uint64 // bytes; 0: as a file is, or the default of the kind
 	Path     string // of a file store
 	Name     string // in the database of thin units
-	ReadOnly bool   // writes end with WRITE PROTECTED
+	ReadOnly bool   // writes end with WRITE PROTECTED, and a file that is there is only read
 }
 
 // Target is a running target.
