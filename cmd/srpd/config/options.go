@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -113,6 +114,7 @@ func (r *reader) finish() (*Settings, error) {
 	names, files := twice{r, map[string]string{}}, twice{r, map[string]string{}}
 	for i, e := range c.Embedded {
 		path := fmt.Sprintf("embedded[%d]", i)
+		_, named := names.seen[e.Name]
 		names.see(join(path, "name"), e.Name)
 		if len(e.Units) > daemon.MaxUnits {
 			r.bad(fmt.Sprintf("%s.unit[%d]", path, daemon.MaxUnits), "it is one too many, want %d at most", daemon.MaxUnits)
@@ -125,9 +127,14 @@ func (r *reader) finish() (*Settings, error) {
 			if u.Path != "" && u.Store != embedded.File {
 				r.bad(join(path, "path"), "it is for a unit with store = %q, and this one is of %q", embedded.File, u.Store)
 			}
-			if u.Store == embedded.File && u.Path != "" {
-				files.see(join(path, "path"), filepath.Clean(u.Path))
+			if u.Store != embedded.File || u.Path == "" && named {
+				continue
 			}
+			image, err := daemon.ImagePath(c.StateDir, cmp.Or(u.Path, daemon.ImageName(e.Name, n)))
+			if err != nil {
+				r.bad(join(path, "path"), "it is %q: %v", u.Path, err)
+			}
+			files.see(join(path, "path"), image)
 		}
 	}
 	logins, exports := twice{r, map[string]string{}}, twice{r, map[string]string{}}

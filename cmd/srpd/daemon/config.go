@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -163,13 +162,12 @@ func (e *Embedded) settle(dir string) error {
 			return usage("--store is %q, want file, badger, ram or null", u.Store)
 		case u.Size%512 != 0:
 			return usage("--size is %d bytes, want a multiple of 512", u.Size)
-		case u.Path == "" && e.Name == DefaultName:
-			u.Path = fmt.Sprintf("disk%d.img", n)
 		case u.Path == "":
-			u.Path = fmt.Sprintf("%s-%d.img", e.Name, n)
+			u.Path = ImageName(e.Name, n)
 		}
-		if !filepath.IsAbs(u.Path) {
-			u.Path = filepath.Join(dir, u.Path)
+		path := u.Path
+		if u.Path, err = ImagePath(dir, path); err != nil {
+			return usage("embedded target %s, LUN %d: its path is %q: %w", e.Name, n, path, err)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func (s *Store) checkSeal() (bool, error) {
 		err = json.Unmarshal(b, &want)
 	}
 	if err != nil {
-		return true, fmt.Errorf("damaged: its seal: %w", err)
+		return true, fmt.Errorf("damaged: its seal %s cannot be read: %w; if only that is, remove it", s.sealPath(), err)
 	}
 	found, err := os.ReadDir(s.database())
 	if errors.Is(err, fs.ErrNotExist) {

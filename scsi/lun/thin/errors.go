@@ -3,6 +3,7 @@ package thin
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"minisrp/scsi/lun"
 	"minisrp/scsi/lun/dbdir"
@@ -33,6 +34,8 @@ func (e *Error) Advice() string {
 		return "start the newer program, or choose another directory"
 	case errors.Is(e.Err, lun.ErrInUse):
 		return "end the process that has it, or choose another directory"
+	case errors.Is(e.Err, syscall.ENOTDIR):
+		return fmt.Sprintf("%s has to be a directory: move what is there away, or choose another state directory", e.Path)
 	case errors.Is(e.Err, ErrDamaged):
 		return fmt.Sprintf("move it away (mv %s %s.bad) and start again, with empty disks, into which snapshots can be restored",
 			e.Path, e.Path)

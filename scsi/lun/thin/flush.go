@@ -66,7 +66,7 @@ func (d *DB) checkMark() error {
 	}
 	n, err := strconv.ParseUint(string(b), 10, 64)
 	if err != nil {
-		return damaged("its mark: %w", err)
+		return damaged("its mark %s is no number", d.markFile.Name())
 	}
 	if n > d.mark {
 		return damaged("it lacks what was written last: it has flush %d, and %d were told", d.mark, n)

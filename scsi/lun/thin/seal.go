@@ -35,7 +35,7 @@ func (d *DB) readSeal() (s sealed, err error) {
 		err = json.Unmarshal(b, &s)
 	}
 	if err != nil {
-		return s, damaged("its seal: %w", err)
+		return s, damaged("its seal %s cannot be read: %w", d.sealPath(), err)
 	}
 	return s, nil
 }
