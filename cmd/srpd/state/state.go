@@ -105,6 +105,7 @@ func (s *Store) open() error {
 		err = s.putSeal(false, before)
 	}
 	if err == nil {
+		dbdir.AwaitTables(s.database()) // they need the space
 		err = s.refillReserve()
 	}
 	if err != nil {

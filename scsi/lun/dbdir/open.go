@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -21,6 +22,18 @@ func Open(opt badger.Options) (db *badger.DB, err error) {
 		return nil, err
 	}
 	return badger.Open(opt)
+}
+
+// AwaitTables waits until badger, which has just been opened, has made tables of the logs that it found; but not for
+// long, should it not come to that.
+func AwaitTables(dir string) {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-look.C {
+		if logs, _ := filepath.Glob(filepath.Join(dir, "*.mem")); len(logs) <= 1 {
+			return
+		}
+	}
 }
 
 // checkFiles refuses what is no plain file where the database's are: over some of them badger ends the process.

@@ -26,6 +26,9 @@ func (d *DB) stir() bool {
 	if d.lost != nil {
 		return false
 	}
+	if logs, _ := d.logs(); len(logs) > 1 {
+		return false // badger is making tables of them, for which the space is needed
+	}
 	free, err := d.room.free(d.dir)
 	if err == nil && free+d.room.held.Load() < writeNeeds {
 		err = d.room.refill()
