@@ -198,7 +198,7 @@ func TestBadChanges(t *testing.T) {
 		{"scsi", `{"version":1,"unit":"disk0","target":"t","lun":"0","cdb":"120000000000"}`, "want a unit, or a target and a lun"},
 		{"scsi", `{"version":1,"unit":"disk0","cdb":"120000000000","timeout_ms":600001}`, "timeout_ms is 600001"},
 		{"scsi", `{"version":1,"unit":"disk0","cdb":"` + strings.Repeat("00", 128<<10) + `"}`, "too large"},
-		{"task", `{"version":1,"function":"explode","unit":"disk0"}`, `function is "explode", want one of [abort-task-set`},
+		{"task", `{"version":1,"function":"explode","unit":"disk0"}`, `function is "explode", want abort-task-set, clear-task-set`},
 		{"task", `{"version":1,"function":"unit-reset"}`, "want a unit, or a target and a lun"},
 		{"task", `{"version":1,"function":"nexus-reset"}`, "target is missing"},
 		{"faults", `{"version":1,"rules":"lose"}`, "target is missing"},
