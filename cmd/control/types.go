@@ -149,13 +149,14 @@ type Path struct {
 
 // Counters is what has been counted since the daemon was started.
 type Counters struct {
-	Version    int         `json:"version"`
-	NBD        nbd.Stats   `json:"nbd"`
-	Disks      []DiskStats `json:"disks"`
-	Units      []UnitStats `json:"units"`
-	Processors []Processor `json:"processors"`
-	HCAs       []HCA       `json:"hcas"`
-	Capture    *Capture    `json:"capture,omitempty"` // what --capture has
+	Version    int          `json:"version"`
+	NBD        nbd.Stats    `json:"nbd"`
+	Disks      []DiskStats  `json:"disks"`
+	Units      []UnitStats  `json:"units"`
+	Totals     []UnitTotals `json:"totals"`
+	Processors []Processor  `json:"processors"`
+	HCAs       []HCA        `json:"hcas"`
+	Capture    *Capture     `json:"capture,omitempty"` // what --capture has
 }
 
 // Capture is a packet file that is being written.
@@ -186,6 +187,21 @@ type DiskStats struct {
 	Commands    uint64            `json:"commands"` // sent to the unit
 	Completed   uint64            `json:"completed"`
 	NotGood     map[string]uint64 `json:"not_good"` // of completed, by what became of them; those that are not 0
+}
+
+// UnitTotals is what a unit has been asked for over all runs of the daemon. One that was killed has not counted its last
+// minute.
+type UnitTotals struct {
+	Name         string    `json:"name"`
+	Since        time.Time `json:"since"`
+	Reads        uint64    `json:"reads"`
+	Writes       uint64    `json:"writes"`
+	Flushes      uint64    `json:"flushes"`
+	Unmaps       uint64    `json:"unmaps"`
+	Zeroes       uint64    `json:"zeroes"`
+	BytesRead    uint64    `json:"bytes_read"`
+	BytesWritten uint64    `json:"bytes_written"`
+	Errors       uint64    `json:"errors"`
 }
 
 // UnitStats are a unit's in the port driver.

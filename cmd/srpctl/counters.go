@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,7 @@ import (
 func (o *options) countersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "counters", Short: "print what has been counted, by layer",
-		Long: `counters prints what has been counted since the daemon was started: at the NBD server, for each disk, in the port driver, on
+		Long: `counters prints what has been counted since the daemon was started, and for disks over all its runs too: at the NBD server, for each disk, in the port driver, on
 the processors, and at the HCAs. The same is at /metrics on the control socket for Prometheus.`,
 		Example: "  srpctl counters\n  srpctl counters --json",
 		Args:    cli.NoArguments,
@@ -39,6 +40,13 @@ func printCounters(w io.Writer, v *control.Counters) {
 		errs := d.Read.Errors + d.Write.Errors + d.Flush.Errors + d.Unmap.Errors + d.WriteZeroes.Errors
 		t.row("  "+d.Name, number(d.Read.Ops), number(d.Write.Ops), number(d.Flush.Ops), number(d.Unmap.Ops), number(d.WriteZeroes.Ops),
 			number(errs), number(d.Commands), number(d.Completed), number(d.Waits), or(counts(d.NotGood)))
+	}
+	t.end()
+	fmt.Fprintln(w, "\nDisks, over all runs of the daemon")
+	t = newTable(w, "  DISK", "SINCE", "READS", "WRITES", "FLUSHES", "UNMAPS", "ZEROES", "READ", "WRITTEN", "ERRORS")
+	for _, u := range v.Totals {
+		t.row("  "+u.Name, u.Since.Format(time.DateTime), number(u.Reads), number(u.Writes), number(u.Flushes), number(u.Unmaps), number(u.Zeroes),
+			size(u.BytesRead), size(u.BytesWritten), number(u.Errors))
 	}
 	t.end()
 	fmt.Fprintln(w, "\nPort driver")

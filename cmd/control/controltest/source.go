@@ -104,7 +104,11 @@ func Full() *Source {
 				Name: "disk0", Read: control.OpStats{Ops: 10, Bytes: 40960}, Write: control.OpStats{Ops: 20, Bytes: 81920},
 				Flush: control.OpStats{Ops: 3}, Commands: 35, Completed: 35, NotGood: map[string]uint64{"attention": 2},
 			}},
-			Units:      []control.UnitStats{{Name: "disk0", Completed: 40, Depth: 62}},
+			Units: []control.UnitStats{{Name: "disk0", Completed: 40, Depth: 62}},
+			Totals: []control.UnitTotals{{
+				Name: "disk0", Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reads: 110, Writes: 220, Flushes: 33,
+				BytesRead: 450560, BytesWritten: 901120,
+			}},
 			Processors: []control.Processor{{Name: "srpd0", Items: 100, Drains: 90}},
 			Capture:    &control.Capture{File: "/tmp/srp.pcapng", Messages: 4000, Dropped: 1},
 			HCAs:       []control.HCA{{Name: "soft0", Kind: "software", Port: 1, Error: "not counted"}},

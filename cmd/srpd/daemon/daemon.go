@@ -50,6 +50,7 @@ type Daemon struct {
 	port       *miniport.Port
 	adapter    *miniport.Adapter
 	srp        *miniport.SRP
+	totals     totals
 	memory     *disk.Memory  // of all disks
 	protect    srp.Protect   // of memory from all targets
 	kept       []*login      // that the state has, until they are among logins
@@ -158,6 +159,9 @@ func (d *Daemon) start(ctx context.Context) (err error) {
 		return err
 	}
 	if err := d.openDisks(ctx, patience); err != nil {
+		return err
+	}
+	if err := d.startTotals(ctx); err != nil {
 		return err
 	}
 	d.startHealing()

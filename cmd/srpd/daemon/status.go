@@ -138,7 +138,7 @@ func (s *status) Counters(ctx context.Context) (*control.Counters, error) {
 	d := s.d
 	a := &control.Counters{
 		Version: control.Version, NBD: d.nbd.Stats(), Disks: []control.DiskStats{}, Units: []control.UnitStats{},
-		Processors: []control.Processor{}, HCAs: d.hcas(ctx),
+		Processors: []control.Processor{}, HCAs: d.hcas(ctx), Totals: d.lasting(),
 	}
 	if c := d.capture; c != nil {
 		a.Capture = &control.Capture{File: d.cfg.Capture, Messages: c.Messages(), Dropped: c.Dropped()}
