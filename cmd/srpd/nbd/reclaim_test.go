@@ -39,6 +39,10 @@ func TestMemoryAfterPeak(t *testing.T) {
 	o.enter("x", simple)
 	o.request(0, read, 9, 0, 32*mib)
 	o.wantData(32*mib, 9)
+	for _, c := range []*client{k, o} { // a region is given back after the reply, and before the next one
+		c.request(0, read, 10, 0, 512)
+		c.wantData(512, 10)
+	}
 	for range 17 {
 		s.dial(t).enter("x", simple)
 	}
