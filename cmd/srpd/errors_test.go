@@ -53,7 +53,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--embedded", "--state-dir", "/dev/null"}, []string{"--state-dir /dev/null", "not a directory"}},
 		{[]string{"--embedded", "--tcp", "203.0.113.1:10809"}, []string{"--tcp 203.0.113.1:10809", "an address that this host has"}},
 		{[]string{"--embedded", "--size", "1000"}, []string{"--size", "1000", "multiple of 512"}},
-		{[]string{"--embedded", "--store", "tape"}, []string{"--store", `"tape"`, "file badger ram null"}},
+		{[]string{"--embedded", "--store", "tape"}, []string{"--store", `"tape"`, "want file, badger, ram or null"}},
 		{[]string{"--embedded", "--store", "ram", "--size", "900T"}, []string{"not enough memory", "--size"}},
 		{[]string{"--embedded", "--luns", "0"}, []string{"--luns is 0", "1 to 64"}},
 		{[]string{"--embedded", "--luns", "65"}, []string{"--luns is 65", "1 to 64"}},
@@ -181,7 +181,7 @@ func TestRejected(t *testing.T) {
 func TestUnits(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	run := append([]string{"run", "--state-dir", state}, embeddedArgs("--luns", "2")...)
-	fails(t, exitcode.NotFound, []string{"--lun 7", "no such logical unit", "[0 1]"}, append(run, "--lun", "7")...)
+	fails(t, exitcode.NotFound, []string{"--lun 7", "no such logical unit", "are there: 0, 1"}, append(run, "--lun", "7")...)
 	fails(t, exitcode.Unusable, []string{"capacity of 0", "disk0", "naa."}, append(run, "--embedded-fault", "capacity=0")...)
 	fails(t, exitcode.Unusable, []string{"capacity of 0", "disk1", "--lun"}, append(run, "--lun", "0,1", "--embedded-fault", "capacity=0@1")...)
 
@@ -193,7 +193,7 @@ func TestUnits(t *testing.T) {
 	if out, code := p.srpctl("units", "disk1"); code != exitcode.OK || !strings.Contains(out, "capacity of 0") {
 		t.Errorf("srpctl units: %d\n%s", code, out)
 	}
-	if out, code := p.srpctl("units", "disk9"); code != exitcode.NotFound || !strings.Contains(out, "disk0 disk1") {
+	if out, code := p.srpctl("units", "disk9"); code != exitcode.NotFound || !strings.Contains(out, "disk0, disk1") {
 		t.Errorf("srpctl units disk9: %d\n%s", code, out)
 	}
 	tool(t, "nbdinfo", p.uri("disk0"))

@@ -113,11 +113,12 @@ func TestRequired(t *testing.T) {
 	dir := t.TempDir()
 	state := filepath.Join(dir, "state")
 	start(t, state, "--config", several(t, dir, "")).stop()
-	image := filepath.Join(state, "b-0.img")
-	mend := spoil(t, image)
-	file := several(t, dir, "[[embedded]]\nname = \"z\"\nrequired = true\nunit = [{path = \"b-0.img\"}]\n")
+	image := filepath.Join(state, "z.img")
+	if err := os.Mkdir(image, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := several(t, dir, "[[embedded]]\nname = \"z\"\nrequired = true\nunit = [{path = \"z.img\"}]\n")
 	fails(t, exitcode.Usage, []string{"z: embedded target, LUN 0, " + image, "not a regular file"}, "run", "--state-dir", state, "--config", file)
-	mend()
 	login := "[[target]]\nrequired = %v\nlogin = \"id_ext=0000000000000003,ioc_guid=0000000000000004,dest=192.0.2.99:5555\"\n"
 	fails(t, exitcode.Unreachable, []string{"192.0.2.99:5555", "no RDMA device"},
 		"run", "--state-dir", state, "--config", several(t, dir, fmt.Sprintf(login, true)))
