@@ -26,6 +26,7 @@ type File struct {
 	sys  fileSystem
 
 	holes holeSupport
+	parts rangeLock
 	group FlushGroup
 }
 
@@ -141,6 +142,9 @@ func (s *File) Info() Info { return s.info }
 
 // Read fails with io.ErrUnexpectedEOF when somebody has cut the file.
 func (s *File) Read(ctx context.Context, p [][]byte, off uint64) error {
+	n := length(p)
+	s.parts.rlock(off, n)
+	defer s.parts.runlock(off, n)
 	return s.move(s.sys.preadv, p, off)
 }
 
@@ -149,7 +153,11 @@ func (s *File) Write(ctx context.Context, p [][]byte, off uint64, fua bool) erro
 	if s.only {
 		return unix.EROFS
 	}
-	if err := s.move(s.sys.pwritev, p, off); err != nil || !fua {
+	n := length(p)
+	s.parts.lock(off, n)
+	err := s.move(s.sys.pwritev, p, off)
+	s.parts.unlock(off, n)
+	if err != nil || !fua {
 		return err
 	}
 	// Not RWF_DSYNC: the kernel tells a failed write-back to one caller only, so that another's success would

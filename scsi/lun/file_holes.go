@@ -44,6 +44,8 @@ func (s *File) fallocate(refused *atomic.Bool, mode uint32, off, n uint64) (bool
 	if refused.Load() {
 		return false, nil
 	}
+	s.parts.lock(off, n)
+	defer s.parts.unlock(off, n)
 	err := retry(func() error {
 		return s.sys.fallocate(s.fd, mode|unix.FALLOC_FL_KEEP_SIZE, int64(off), int64(n))
 	})
