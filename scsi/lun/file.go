@@ -142,7 +142,7 @@ func (s *File) Info() Info { return s.info }
 
 // Read fails with io.ErrUnexpectedEOF when somebody has cut the file.
 func (s *File) Read(ctx context.Context, p [][]byte, off uint64) error {
-	n := length(p)
+	n := Length(p)
 	s.parts.rlock(off, n)
 	defer s.parts.runlock(off, n)
 	return s.move(s.sys.preadv, p, off)
@@ -153,7 +153,7 @@ func (s *File) Write(ctx context.Context, p [][]byte, off uint64, fua bool) erro
 	if s.only {
 		return unix.EROFS
 	}
-	n := length(p)
+	n := Length(p)
 	s.parts.lock(off, n)
 	err := s.move(s.sys.pwritev, p, off)
 	s.parts.unlock(off, n)

@@ -30,10 +30,3 @@ func (l *rangeLock) lock(off, n uint64)    { l.each(off, n, (*sync.RWMutex).Lock
 func (l *rangeLock) unlock(off, n uint64)  { l.each(off, n, (*sync.RWMutex).Unlock) }
 func (l *rangeLock) rlock(off, n uint64)   { l.each(off, n, (*sync.RWMutex).RLock) }
 func (l *rangeLock) runlock(off, n uint64) { l.each(off, n, (*sync.RWMutex).RUnlock) }
-
-func length(p [][]byte) (n uint64) {
-	for _, b := range p {
-		n += uint64(len(b))
-	}
-	return n
-}

@@ -43,6 +43,14 @@ type Store interface {
 	Close(ctx context.Context) error
 }
 
+// Length returns how many bytes there are in pieces of memory.
+func Length(p [][]byte) (n uint64) {
+	for _, b := range p {
+		n += uint64(len(b))
+	}
+	return n
+}
+
 // Info is what a unit tells its initiators about its store.
 type Info struct {
 	Kind        string // "null", "ram", "file": for lists, and the default product identification

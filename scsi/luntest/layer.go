@@ -59,11 +59,11 @@ func (l *Layer) do(ctx context.Context, c Call, below func() error) error {
 }
 
 func (l *Layer) Read(ctx context.Context, p [][]byte, off uint64) error {
-	return l.do(ctx, Call{Op: Read, Off: off, Len: total(p)}, func() error { return l.Store.Read(ctx, p, off) })
+	return l.do(ctx, Call{Op: Read, Off: off, Len: lun.Length(p)}, func() error { return l.Store.Read(ctx, p, off) })
 }
 
 func (l *Layer) Write(ctx context.Context, p [][]byte, off uint64, fua bool) error {
-	c := Call{Op: Write, Off: off, Len: total(p), FUA: fua}
+	c := Call{Op: Write, Off: off, Len: lun.Length(p), FUA: fua}
 	return l.do(ctx, c, func() error { return l.Store.Write(ctx, p, off, fua) })
 }
 
@@ -78,11 +78,4 @@ func (l *Layer) Unmap(ctx context.Context, off, n uint64) error {
 func (l *Layer) Zero(ctx context.Context, off, n uint64, hole bool) error {
 	c := Call{Op: Zero, Off: off, Len: n, Hole: hole}
 	return l.do(ctx, c, func() error { return l.Store.Zero(ctx, off, n, hole) })
-}
-
-func total(p [][]byte) (n uint64) {
-	for _, b := range p {
-		n += uint64(len(b))
-	}
-	return n
 }

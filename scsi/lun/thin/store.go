@@ -119,12 +119,8 @@ func parts(off, n, size uint64, fn func(off, n uint64) error) error {
 }
 
 func (s *Store) Read(ctx context.Context, p [][]byte, off uint64) error {
-	var n uint64
-	for _, b := range p {
-		n += uint64(len(b))
-	}
 	to := cursor{slices.Clone(p)}
-	return parts(off, n, chunkBytes, func(off, n uint64) error { return s.readChunk(&to, off, n) })
+	return parts(off, lun.Length(p), chunkBytes, func(off, n uint64) error { return s.readChunk(&to, off, n) })
 }
 
 func (s *Store) readChunk(to *cursor, off, n uint64) error {
@@ -189,12 +185,8 @@ func (s *Store) extent(tx *badger.Txn, extent uint64, fn func(b []byte)) (err er
 
 // Write leaves the bytes to the page cache, or, with fua, waits until they are on the medium.
 func (s *Store) Write(ctx context.Context, p [][]byte, off uint64, fua bool) error {
-	var n uint64
-	for _, b := range p {
-		n += uint64(len(b))
-	}
 	from := cursor{slices.Clone(p)}
-	err := parts(off, n, batchBytes, func(off, n uint64) error { return s.writeBatch(&from, off, n) })
+	err := parts(off, lun.Length(p), batchBytes, func(off, n uint64) error { return s.writeBatch(&from, off, n) })
 	if err != nil || !fua {
 		return err
 	}
