@@ -130,7 +130,9 @@ func serve(t testing.TB, cfg nbd.Config, exports ...nbd.Export) *server {
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, e := range exports {
-				e.Backend.(testDisk).Release() // the test may have ended with it held
+				if d, ok := e.Backend.(testDisk); ok {
+					d.Release() // the test may have ended with it held
+				}
 			}
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -144,8 +146,8 @@ func serve(t testing.TB, cfg nbd.Config, exports ...nbd.Export) *server {
 			}
 		}
 		for _, e := range exports {
-			if n := e.Backend.(testDisk).Regions(); n != 0 {
-				t.Errorf("%d regions are still registered", n)
+			if d, ok := e.Backend.(testDisk); ok && d.Regions() != 0 {
+				t.Errorf("%d regions are still registered", d.Regions())
 			}
 		}
 	})

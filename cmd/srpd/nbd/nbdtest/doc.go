@@ -1,4 +1,4 @@
-// Package nbdtest has a disk in memory, an authority for certificates and a client,
+// Package nbdtest has disks in memory, one that can do everything and one that is only fast, an authority for certificates and a client,
 // for tests of the NBD server and of what uses it. It must not be used for data that
 // anyone wants to keep.
 //

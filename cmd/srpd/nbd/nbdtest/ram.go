@@ -219,21 +219,8 @@ func (d *RAM) run(r *disk.Request) error {
 	first, last := r.Offset/uint64(i.LogicalBlock), (r.Offset+r.Length)/uint64(i.LogicalBlock)
 	switch r.Op {
 	case disk.Read, disk.Write:
-		rest := at
-		for _, s := range r.Data {
-			b := s.Bytes()
-			if len(b) > len(rest) {
-				return errLength
-			}
-			if r.Op == disk.Read {
-				copy(b, rest)
-			} else {
-				copy(rest, b)
-			}
-			rest = rest[len(b):]
-		}
-		if len(rest) != 0 {
-			return errLength
+		if err := move(r, at); err != nil {
+			return err
 		}
 		if r.Op == disk.Write {
 			d.keep(first, last, true)
