@@ -9,19 +9,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"minisrp/test/need"
 )
 
 // tool runs a standard tool on data, whose name replaces FILE in args, and returns what it prints. A missing
 // tool skips the test, but fails it when CI is set.
 func tool(t *testing.T, data []byte, name string, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed", name)
-		}
-		t.Skipf("%s is not installed", name)
-	}
+	path := need.Tool(t, name)
 	if data != nil {
 		file := t.TempDir() + "/data"
 		if err := os.WriteFile(file, data, 0o600); err != nil {

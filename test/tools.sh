@@ -22,6 +22,8 @@ needs=(
   "mkfs.ext4      e2fsprogs"
   "e2fsck         e2fsprogs"
   "strace         strace"
+  "mount          mount"
+  "dd             coreutils"
   "openssl        openssl"
   "gnutls-cli     gnutls-bin"
   "systemd-analyze  systemd"

@@ -9,26 +9,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"minisrp/test/need"
 )
 
 // run runs a program of others, with a text as its input, and returns all that it says. One that is not installed skips
 // the test, or fails it in CI.
 func run(t *testing.T, input, name string, args ...string) (string, bool) {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed", name)
-		}
-		t.Skipf("needs %s", name)
-	}
+	path := need.Tool(t, name)
 	cmd := exec.Command(path, args...)
 	cmd.Stdin = strings.NewReader(input)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") }),
 		"XDG_CONFIG_HOME="+t.TempDir())
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatalf("%s: %v", name, err)

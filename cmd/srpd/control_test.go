@@ -9,6 +9,7 @@ import (
 
 	"minisrp/cmd/control"
 	"minisrp/cmd/exitcode"
+	"minisrp/test/need"
 )
 
 // must runs srpctl, which must end with a code, and returns what it printed.
@@ -24,10 +25,7 @@ func (p *proc) must(code exitcode.Code, line string) string {
 // sg gives what srpctl printed in hexadecimal digits to a tool of sg3_utils.
 func sg(t *testing.T, digits, name string, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		tool(t, name) // skips, or fails
-	}
-	cmd := exec.CommandContext(t.Context(), name, append([]string{"--inhex=-"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), need.Tool(t, name), append([]string{"--inhex=-"}, args...)...)
 	cmd.Stdin = strings.NewReader(digits)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

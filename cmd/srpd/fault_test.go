@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"minisrp/test/need"
 )
 
 var slowFaults = flag.Bool("faults", false, "TestFaults: also those that a command's deadline of 30 s ends")
@@ -81,10 +83,7 @@ func TestFaults(t *testing.T) {
 // qemuIO returns what qemu-io says to commands on a disk, be it that they fail.
 func (p *proc) qemuIO(disk string, commands ...string) string {
 	p.t.Helper()
-	path, err := exec.LookPath("qemu-io")
-	if err != nil {
-		tool(p.t, "qemu-io") // which skips, or fails
-	}
+	path := need.Tool(p.t, "qemu-io")
 	args := []string{"-f", "raw", "-t", "none"}
 	for _, c := range commands {
 		args = append(args, "-c", c)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"minisrp/cmd/exitcode"
+	"minisrp/test/need"
 )
 
 // smallDisk mounts a file system of 256 MiB where only those see it who are given the path returned: it is another
@@ -23,8 +24,8 @@ import (
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	holder := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
-		"mount -t tmpfs -o size=256m tmpfs \"$0\" && echo mounted && exec cat", dir)
+	holder := exec.Command("sh", "-c", "mount -t tmpfs -o size=256m tmpfs \"$0\" && echo mounted && exec cat", dir)
+	holder.SysProcAttr = need.MountNamespace(t)
 	in, err := holder.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +35,7 @@ func smallDisk(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if err := holder.Start(); err != nil {
-		t.Skipf("needs unshare: %v", err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = in.Close()
@@ -43,7 +44,7 @@ func smallDisk(t *testing.T) string {
 	path := fmt.Sprintf("/proc/%d/root%s", holder.Process.Pid, dir)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if _, serr := os.Stat(path); err != nil || line != "mounted\n" || serr != nil {
-		t.Skipf("needs a mount namespace of its own: %q, %v, %v", line, err, serr)
+		t.Fatalf("no file system of its own: %q, %v, %v", line, err, serr)
 	}
 	return path
 }
@@ -93,6 +94,7 @@ func (p *proc) hasBlocks(n int) {
 // When others fill the file system of the disks, writes fail with ENOSPC and what was acknowledged can be read: now, and
 // after the daemon has been killed; and when there is room again, it is written to.
 func TestFullDisk(t *testing.T) {
+	dd := need.Tool(t, "dd")
 	for _, store := range []string{"badger", "file"} {
 		t.Run(store, func(t *testing.T) {
 			disk := smallDisk(t)
@@ -104,9 +106,9 @@ func TestFullDisk(t *testing.T) {
 			told, there := 0, true
 			for ; there; told++ {
 				if told == 100 {
-					filler = exec.Command("dd", "if=/dev/zero", "of="+full, "bs=64k")
+					filler = exec.Command(dd, "if=/dev/zero", "of="+full, "bs=64k")
 					if err := filler.Start(); err != nil {
-						t.Skipf("needs dd: %v", err)
+						t.Fatal(err)
 					}
 				} else if told == 1000 {
 					_ = filler.Wait() // it fails when the disk is full

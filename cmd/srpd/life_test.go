@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"minisrp/cmd/exitcode"
+	"minisrp/test/need"
 )
 
 // qemuIO runs commands of qemu-io on an export.
@@ -72,9 +73,9 @@ func TestEnd(t *testing.T) {
 	for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		p := start(t, state, embeddedArgs("--luns", "2")...)
 		qemuIO(t, p.uri("disk0"), fmt.Sprintf("write -P %d 8M 4M", 0x11+i))
-		load := exec.Command("qemu-img", "bench", "-f", "raw", "-t", "none", "-w", "-d", "64", "-c", "100000000", p.uri("disk1"))
+		load := exec.Command(need.Tool(t, "qemu-img"), "bench", "-f", "raw", "-t", "none", "-w", "-d", "64", "-c", "100000000", p.uri("disk1"))
 		if err := load.Start(); err != nil {
-			t.Skipf("needs qemu-img: %v", err)
+			t.Fatal(err)
 		}
 		for deadline := time.Now().Add(readyTime); p.counters().Disks[1].Write.Ops < 1000; {
 			if time.Now().After(deadline) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"minisrp/cmd/exitcode"
+	"minisrp/test/need"
 )
 
 // The programs under test are the real ones, built once.
@@ -244,17 +245,7 @@ func output(t *testing.T, cmd *exec.Cmd) (string, exitcode.Code) {
 // skips the test, or fails it in CI.
 func tool(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		path = filepath.Join("/usr/sbin", name)
-		if _, serr := os.Stat(path); serr != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("%s is not installed", name)
-			}
-			t.Skipf("needs %s", name)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd := exec.CommandContext(t.Context(), need.Tool(t, name), args...)
 	cmd.Dir = t.TempDir() // some leave files where they stand
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

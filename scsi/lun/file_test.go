@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +14,7 @@ import (
 	"minisrp/scsi"
 	"minisrp/scsi/lun"
 	"minisrp/scsi/luntest"
+	"minisrp/test/need"
 )
 
 func TestOpenFile(t *testing.T) {
@@ -196,21 +196,12 @@ func TestFlushReachesStore(t *testing.T) {
 // The kernel is asked to make a write last between the write and the answer to FLUSH, and between a write with FUA and
 // its own answer.
 func TestFlushReachesKernel(t *testing.T) {
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("strace is not installed")
-		}
-		t.Skip("strace is not installed")
-	}
+	strace := need.Trace(t)
 	dir := t.TempDir()
 	trace := filepath.Join(dir, "trace")
 	cmd := exec.Command(strace, "-f", "-qq", "-o", trace, "-e", "trace=pwritev,pwrite64,pwritev2,fsync,fdatasync,write", "-s", "80", os.Args[0])
 	cmd.Env = append(os.Environ(), "LUN_TEST_FLUSHES="+filepath.Join(dir, "disk"))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		if strings.Contains(string(out), "PTRACE") || strings.Contains(string(out), "ptrace") {
-			t.Skipf("this process may not trace: %s", out)
-		}
 		t.Fatalf("%v: %s", err, out)
 	}
 	text, err := os.ReadFile(trace)

@@ -14,6 +14,7 @@ import (
 	"minisrp/scsi"
 	"minisrp/scsi/lun"
 	"minisrp/scsi/luntest"
+	"minisrp/test/need"
 	"minisrp/verbs/dispatch"
 )
 
@@ -152,13 +153,7 @@ func (x *initiator) expect(lba uint64, want []byte) {
 // when CI is set.
 func tool(t *testing.T, data []byte, name string, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed", name)
-		}
-		t.Skipf("%s is not installed", name)
-	}
+	path := need.Tool(t, name)
 	file := filepath.Join(t.TempDir(), "data")
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)

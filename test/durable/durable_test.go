@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"minisrp/test/durable/daemon"
+	"minisrp/test/need"
 )
 
 func TestMain(m *testing.M) {
@@ -105,12 +105,7 @@ func TestServersThatCannotBeJudged(t *testing.T) {
 
 // TestNbdkit: a server that others wrote and that keeps its word passes. It has to have its socket removed.
 func TestNbdkit(t *testing.T) {
-	if _, err := exec.LookPath("nbdkit"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("nbdkit is absent")
-		}
-		t.Skip("nbdkit is absent")
-	}
+	need.Tool(t, "nbdkit")
 	dir := t.TempDir()
 	socket, disk := filepath.Join(dir, "nbd"), filepath.Join(dir, "disk")
 	if err := os.WriteFile(disk, nil, 0o600); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"minisrp/test/durable"
 	"minisrp/test/durable/flushtrace"
+	"minisrp/test/need"
 )
 
 // srpd builds the daemon, and returns the command that serves its embedded target from a fresh state directory.
@@ -40,12 +41,7 @@ func TestSrpd(t *testing.T) {
 // TestSrpdSyncs is the short form of what cmd/flushtrace does.
 func TestSrpdSyncs(t *testing.T) {
 	argv := srpd(t)
-	if out, err := exec.Command("strace", "-f", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("strace: %v\n%s", err, out)
-		}
-		t.Skipf("strace is absent, or may not trace: %v", err)
-	}
+	need.Trace(t)
 	trace := filepath.Join(t.TempDir(), "trace")
 	if err := flushtrace.Record(t.Context(), flushtrace.Config{Argv: argv, Trace: trace, Groups: 10, Seed: 3}); err != nil {
 		t.Fatal(err)

@@ -2,12 +2,11 @@ package guest
 
 import (
 	"flag"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
 	"minisrp/test/durable"
+	"minisrp/test/need"
 )
 
 var rounds = flag.Int("powercut", 1, "rounds of TestPowerCut")
@@ -20,12 +19,7 @@ func TestPowerCut(t *testing.T) {
 		t.Skip("boots a guest under software emulation")
 	}
 	for _, tool := range []string{"qemu-system-x86_64", "apt-get", "dpkg-deb", "mkfs.ext4"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("%s is not installed", tool)
-			}
-			t.Skipf("%s is not installed", tool)
-		}
+		need.Tool(t, tool)
 	}
 	ctx := t.Context()
 	k, err := FetchKernel(ctx)

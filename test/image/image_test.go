@@ -14,24 +14,10 @@ import (
 	"time"
 
 	"minisrp/test/durable/daemon"
+	"minisrp/test/need"
 )
 
 var full = flag.Bool("full", false, "take 1 GiB, with the Go distribution")
-
-// find finds a program, also where only root looks.
-func find(t *testing.T, name string) string {
-	t.Helper()
-	for _, p := range []string{name, "/usr/sbin/" + name, "/sbin/" + name} {
-		if path, err := exec.LookPath(p); err == nil {
-			return path
-		}
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed", name)
-	}
-	t.Skipf("needs %s", name)
-	return ""
-}
 
 func run(t *testing.T, path string, args ...string) string {
 	t.Helper()
@@ -46,7 +32,7 @@ func run(t *testing.T, path string, args ...string) string {
 
 // TestImage copies an image in and out, and lets e2fsck judge what came out; then once more after a restart.
 func TestImage(t *testing.T) {
-	mkfs, fsck, nbdcopy, nbdinfo := find(t, "mkfs.ext4"), find(t, "e2fsck"), find(t, "nbdcopy"), find(t, "nbdinfo")
+	mkfs, fsck, nbdcopy, nbdinfo := need.Tool(t, "mkfs.ext4"), need.Tool(t, "e2fsck"), need.Tool(t, "nbdcopy"), need.Tool(t, "nbdinfo")
 	dir := t.TempDir()
 	content, size := filepath.Join("..", "..", "scsi"), uint64(64<<20)
 	if *full {

@@ -15,6 +15,7 @@ import (
 	"minisrp/miniport"
 	"minisrp/scsi/disk"
 	"minisrp/srp"
+	"minisrp/test/need"
 	"minisrp/test/rig"
 	"minisrp/verbs/soft"
 	"minisrp/verbs/soft/tap"
@@ -144,13 +145,7 @@ func whatCrossed(t *testing.T, file string) map[string]int {
 // tsharkAgrees demands that tshark dissects every packet to its end.
 func tsharkAgrees(t *testing.T, file string) {
 	t.Helper()
-	path, err := osexec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is not installed")
-		}
-		t.Skip("tshark is not installed")
-	}
+	path := need.Tool(t, "tshark")
 	out, err := osexec.Command(path, "-r", file, "--disable-protocol", "rpcordma", "-Y", "_ws.malformed || _ws.expert || _ws.short || !infiniband").Output()
 	if err != nil || len(out) != 0 {
 		t.Errorf("tshark: %v\n%s", err, out)

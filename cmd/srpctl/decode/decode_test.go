@@ -15,23 +15,19 @@ import (
 
 	"minisrp/cmd/srpctl/decode"
 	"minisrp/scsi"
+	"minisrp/test/need"
 )
 
 // tool gives data to a decoder of sg3_utils and returns what it says. One that is not installed skips the test, or fails
 // it in CI.
 func tool(t *testing.T, data []byte, name string, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed", name)
-		}
-		t.Skipf("needs %s", name)
-	}
+	path := need.Tool(t, name)
 	file := filepath.Join(t.TempDir(), "data")
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(name, append([]string{"--inhex=" + file, "--raw"}, args...)...).CombinedOutput()
+	out, err := exec.Command(path, append([]string{"--inhex=" + file, "--raw"}, args...)...).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

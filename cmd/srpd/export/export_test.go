@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"minisrp/scsi"
 	"minisrp/scsi/disk"
 	"minisrp/scsi/disk/disktest"
+	"minisrp/test/need"
 	"minisrp/verbs/dispatch"
 )
 
@@ -88,13 +88,7 @@ func TestProcessor(t *testing.T) {
 
 // qemu-io writes, flushes and reads through the server, on one processor and on two.
 func TestQemuIO(t *testing.T) {
-	qemu, err := exec.LookPath("qemu-io")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("qemu-io is not installed")
-		}
-		t.Skip("needs qemu-io")
-	}
+	qemu := need.Tool(t, "qemu-io")
 	for _, processors := range []int{1, 2} {
 		b, unit, _ := open(t, disktest.Config{
 			Capacity: scsi.Capacity{LastLBA: 16<<11 - 1, BlockSize: 512}, WriteCache: true, DPOFUA: true,

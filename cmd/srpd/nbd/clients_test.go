@@ -12,6 +12,7 @@ import (
 
 	"minisrp/cmd/srpd/nbd"
 	"minisrp/cmd/srpd/nbd/nbdtest"
+	"minisrp/test/need"
 )
 
 // transport is a way to the server, as each client is told of it.
@@ -122,10 +123,7 @@ const image = "IMAGE"
 // proxied starts nbdkit as a client, and returns the URI at which it serves what it sees.
 func proxied(t *testing.T, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath("nbdkit")
-	if err != nil {
-		needs(t, "nbdkit")
-	}
+	path := need.Tool(t, "nbdkit")
 	dir := t.TempDir()
 	socket, pid := filepath.Join(dir, "socket"), filepath.Join(dir, "pid")
 	cmd := exec.CommandContext(t.Context(), path, append([]string{"--foreground", "--unix", socket, "--pidfile", pid, "nbd"}, args...)...)

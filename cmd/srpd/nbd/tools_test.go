@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"minisrp/cmd/srpd/nbd"
 	"minisrp/cmd/srpd/nbd/nbdtest"
+	"minisrp/test/need"
 )
 
 // Programs of two other implementations of the protocol, libnbd and QEMU, and fio.
@@ -20,11 +20,7 @@ import (
 // the test, or fails it in CI.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		needs(t, name)
-	}
-	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd := exec.CommandContext(t.Context(), need.Tool(t, name), args...)
 	cmd.Dir = t.TempDir() // fio leaves its state where it stands
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -41,17 +37,8 @@ const python = "/usr/bin/python3"
 func needsPython(t *testing.T) {
 	t.Helper()
 	if exec.Command(python, "-c", "import nbd").Run() != nil {
-		needs(t, "python3-libnbd")
+		need.Absent(t, "python3-libnbd")
 	}
-}
-
-// needs ends a test whose tool is absent.
-func needs(t *testing.T, name string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed", name)
-	}
-	t.Skipf("needs %s", name)
 }
 
 func (s *server) uri(name string) string {

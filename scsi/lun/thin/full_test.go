@@ -5,18 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"minisrp/scsi/lun/dbdir"
 	"minisrp/scsi/lun/thin"
+	"minisrp/test/need"
 )
 
 // fillUp has another process fill a little file system while a third writes to a thin store on it. That one is refused
@@ -95,16 +94,10 @@ func writeWhileFilling(path, full string, check func(string, error)) (rounds int
 }
 
 func TestFullDisk(t *testing.T) {
+	need.Tool(t, "dd")
 	cmd := child(t.TempDir(), "full")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
+	cmd.SysProcAttr = need.MountNamespace(t)
 	out, err := cmd.CombinedOutput()
-	if errors.Is(err, fs.ErrPermission) || strings.Contains(string(out), "mount: operation not permitted") {
-		t.Skipf("needs a mount namespace of its own: %v %s", err, out)
-	}
 	t.Logf("%s", out)
 	if err != nil || !strings.Contains(string(out), "all is well") {
 		t.Errorf("%v", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"minisrp/test/durable/flushtrace"
+	"minisrp/test/need"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -195,17 +195,8 @@ func TestTruncated(t *testing.T) {
 
 // TestNbdkit records nbdkit's file plugin, and its memory plugin, which has nothing to sync.
 func TestNbdkit(t *testing.T) {
-	for _, tool := range []string{"nbdkit", "strace"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(tool, " is absent")
-			}
-			t.Skip(tool, " is absent")
-		}
-	}
-	if out, err := exec.Command("strace", "-f", "-o", "/dev/null", "true").CombinedOutput(); err != nil {
-		t.Skipf("strace may not trace here: %v, %s", err, out)
-	}
+	need.Tool(t, "nbdkit")
+	need.Trace(t)
 	dir := t.TempDir()
 	disk, trace := filepath.Join(dir, "disk"), filepath.Join(dir, "trace")
 	if err := os.WriteFile(disk, make([]byte, 4<<20), 0o600); err != nil {

@@ -10,19 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"minisrp/test/need"
 	"minisrp/verbs/soft/tap"
 )
 
 // tshark runs it on a file, without the heuristics that see RPC in short SENDs.
 func tshark(t *testing.T, file []byte, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is not installed")
-		}
-		t.Skip("tshark is not installed")
-	}
+	path := need.Tool(t, "tshark")
 	name := filepath.Join(t.TempDir(), "capture.pcapng")
 	if err := os.WriteFile(name, file, 0o600); err != nil {
 		t.Fatal(err)

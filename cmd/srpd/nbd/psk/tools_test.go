@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"minisrp/test/need"
 )
 
 // echo has the server send back what comes, once for each connection, and returns what
@@ -49,13 +51,7 @@ type step struct{ give, want string }
 // tool runs a client through the steps, ends its input, and returns what it printed.
 func tool(t *testing.T, steps []step, name string, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed", name)
-		}
-		t.Skipf("needs %s", name)
-	}
+	path := need.Tool(t, name)
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {

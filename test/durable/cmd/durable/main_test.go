@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"minisrp/test/need"
 )
 
 func TestRun(t *testing.T) {
@@ -31,12 +31,7 @@ func TestRun(t *testing.T) {
 
 // TestNbdkitMemory: a server that keeps nothing is found out, and the exit status says so.
 func TestNbdkitMemory(t *testing.T) {
-	if _, err := exec.LookPath("nbdkit"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("nbdkit is absent")
-		}
-		t.Skip("nbdkit is absent")
-	}
+	need.Tool(t, "nbdkit")
 	socket := filepath.Join(t.TempDir(), "nbd")
 	var out bytes.Buffer
 	code := run(t.Context(), []string{"-rounds", "10", "-requests", "200", "-area", "1", "-uri", "nbd+unix:///?socket=" + socket,
