@@ -2,7 +2,6 @@
 
 # Packages with goroutines and shared state: tested a second time under the race detector, with -short.
 RACE   := $(wildcard verbs srp miniport scsi/lun scsi/disk cmd test/path)
-BENCH  ?= .
 
 # Where install puts things; DESTDIR goes in front of all of it.
 PREFIX     ?= /usr/local
@@ -21,7 +20,7 @@ help: ## this list
 build: ## the programs, into build/, without cgo
 	CGO_ENABLED=0 go build ./...
 	@mkdir -p build
-	@if [ -d cmd ]; then CGO_ENABLED=0 go build -o build/ ./cmd/...; fi
+	@CGO_ENABLED=0 go build -o build/ ./cmd/... ./bench/cmd/...
 
 man: ## the manual pages and the files of expected help, from the commands
 	go test $(PROGRAMS:%=./cmd/%) -run TestDocumentation -update
@@ -69,8 +68,9 @@ imports:
 fuzz: ## every fuzz target for FUZZTIME (60s) each
 	bash test/fuzz.sh
 
-bench: ## every benchmark, with allocations (BENCH=regexp narrows)
-	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+bench: build ## measure beside a model and other programs, in 10 minutes; table, build/results/report.html (ARGS=options, as --quick)
+	@bash test/tools.sh bench
+	@build/bench run $(ARGS)
 
 tools: ## install (as root) or name the tools that tests need
 	@bash test/tools.sh

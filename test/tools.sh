@@ -2,6 +2,8 @@
 # Names the standard tools that the tests talk to and this machine lacks, and installs them where it can: as
 # root on a system with apt. Elsewhere it lists what to install; a test that needs an absent tool then
 # skips and names it. With CI=true nothing may be absent, and nothing is skipped.
+#
+# tools.sh bench does the same for the programs that the benchmark measures beside; what is absent is left out there.
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 
@@ -36,6 +38,17 @@ needs=(
   "file:/usr/include/stdlib.h             libc6-dev"
   "file:/etc/ssl/certs/ca-certificates.crt  ca-certificates"
 )
+
+if [ "${1:-}" = bench ]; then
+  needs=(
+    "fio            fio"
+    "nbdkit         nbdkit"
+    "qemu-storage-daemon  qemu-system-common"
+    "tgtd           tgt"
+    "tgtadm         tgt"
+    "iscsi-perf     libiscsi-bin"
+  )
+fi
 
 have() {
   case $1 in
@@ -72,6 +85,7 @@ fi
 
 echo "test/tools.sh: absent here: $missing" >&2
 echo "  as root on Debian:  apt-get install $missing" >&2
+[ "${1:-}" != bench ] || exit 0
 if [ "${CI:-}" = true ]; then
   exit 1
 fi

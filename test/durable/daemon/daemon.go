@@ -138,6 +138,9 @@ func (d *Daemon) Ready(ctx context.Context) (string, error) {
 	}
 }
 
+// PID returns the process's number.
+func (d *Daemon) PID() int { return d.cmd.Process.Pid }
+
 // Ended returns nil while the program runs, then an *EndedError.
 func (d *Daemon) Ended() error {
 	select {

@@ -1,0 +1,111 @@
+package suite
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"minisrp/bench/peer"
+	"minisrp/bench/result"
+	"minisrp/bench/rounds"
+)
+
+// Config says what to measure.
+type Config struct {
+	Pool     *peer.Pool
+	Cases    *regexp.Regexp // of figures' names; nil: all
+	Duration time.Duration  // of a measurement of a client and a server
+}
+
+// Suite is the groups and the figures of a run.
+type Suite struct {
+	cfg    Config
+	kinds  map[string]peer.Kind // of the contestants that are servers
+	groups []rounds.Group
+	rules  []rule
+}
+
+// rule makes a figure of the rounds of a group.
+type rule struct {
+	result.Figure
+	group string
+	value func(r result.Round) (float64, error)
+}
+
+// New makes the suite, without what Cases leaves out. Errors: there is no such case.
+func New(cfg Config) (*Suite, error) {
+	s := &Suite{cfg: cfg, kinds: map[string]peer.Kind{}}
+	s.addNBD()
+	if cfg.Cases != nil {
+		names := s.names()
+		s.rules = slices.DeleteFunc(s.rules, func(r rule) bool { return !cfg.Cases.MatchString(r.Name) })
+		if len(s.rules) == 0 {
+			return nil, fmt.Errorf("--cases %q: no case has such a name; there are %s", cfg.Cases, strings.Join(names, ", "))
+		}
+		s.groups = slices.DeleteFunc(s.groups, func(g rounds.Group) bool {
+			return !slices.ContainsFunc(s.rules, func(r rule) bool { return r.group == g.Name })
+		})
+	}
+	return s, nil
+}
+
+func (s *Suite) names() []string {
+	names := make([]string, len(s.rules))
+	for i, r := range s.rules {
+		names[i] = r.Name
+	}
+	return names
+}
+
+// Groups returns what is to be measured.
+func (s *Suite) Groups() []rounds.Group { return s.groups }
+
+// Contestants returns who takes part, and of those who cannot, why.
+func (s *Suite) Contestants() []result.Contestant {
+	var all []result.Contestant
+	seen := map[string]bool{}
+	for _, g := range s.groups {
+		for _, c := range g.Contestants {
+			k, server := s.kinds[c.Name]
+			if seen[c.Name] || !server {
+				continue
+			}
+			seen[c.Name] = true
+			rc := result.Contestant{Name: c.Name, Command: s.cfg.Pool.Command(k)}
+			if program, _, _ := strings.Cut(rc.Command, " "); peer.Have(program) != nil {
+				rc.Missing = peer.Have(program).Error()
+			}
+			all = append(all, rc)
+		}
+	}
+	return all
+}
+
+// Figures computes the figures of what was measured so far.
+func (s *Suite) Figures(groups []result.Group) []result.Figure {
+	var all []result.Figure
+	for _, r := range s.rules {
+		f := r.Figure
+		f.Missing = "not measured yet"
+		for _, g := range groups {
+			if g.Name != r.group {
+				continue
+			}
+			for _, round := range g.Rounds {
+				v, err := r.value(round)
+				if err != nil {
+					f.Missing = err.Error()
+					continue
+				}
+				f.Values = append(f.Values, v)
+			}
+		}
+		if len(f.Values) > 0 {
+			f.Missing = ""
+		}
+		all = append(all, f)
+	}
+	return all
+}
