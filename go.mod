@@ -3,6 +3,7 @@ module minisrp
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/Mellanox/rdmamap v1.1.0
 	github.com/anishathalye/porcupine v1.1.0
 	github.com/coreos/go-systemd/v22 v22.7.0

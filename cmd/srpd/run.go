@@ -19,6 +19,7 @@ import (
 	"minisrp/cmd/srpd/embedded"
 	"minisrp/cmd/srpd/service"
 	"minisrp/srp/target/fault"
+	"minisrp/verbs/dispatch/token"
 )
 
 // stopTime is how long the end may take after a signal: less than the 90 s after which systemd kills.
@@ -113,8 +114,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 		}
 		return err
 	}
-	// Processors want a CPU when they want one, beside those for everything else.
-	runtime.GOMAXPROCS(runtime.NumCPU() + d.Processors())
+	runtime.GOMAXPROCS(token.Procs(d.Processors()))
 	announce(cmd.OutOrStdout(), d)
 	manager.Ready(d.Summary())
 	manager.Watch(d.Alive)
