@@ -120,6 +120,29 @@ func TestTimersInOrderAndCancelled(t *testing.T) {
 	}
 }
 
+// A timer that arms itself, due at once, lets what is queued run in between.
+func TestTimerArmsItself(t *testing.T) {
+	p := dispatch.NewManual("p")
+	fired, between := 0, 0
+	var other dispatch.DPC
+	other.Init(p, func(*dispatch.Frame) { between++ })
+	var tm dispatch.Timer
+	tm.Init(p, func(f *dispatch.Frame) {
+		if between != fired {
+			t.Fatalf("fired %d times, and the DPC that each firing queues ran %d times", fired, between)
+		}
+		other.Queue(f)
+		if fired++; fired < 100 {
+			tm.Arm(f, 0)
+		}
+	})
+	atOnce(p, func(f *dispatch.Frame) { tm.Arm(f, time.Second) })
+	p.Advance(time.Second)
+	if fired != 100 || between != 100 {
+		t.Errorf("fired %d times, the DPC ran %d times", fired, between)
+	}
+}
+
 // A timer of a processor with a goroutine fires at its deadline on the injected clock.
 func TestTimerOnGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -284,4 +307,11 @@ func BenchmarkRaiseQueueLower(b *testing.B) {
 		d.Queue(f)
 		f.Lower()
 	}
+}
+
+func atOnce(p *dispatch.Processor, fn func(f *dispatch.Frame)) {
+	var f dispatch.Frame
+	p.Raise(&f)
+	defer f.Lower()
+	fn(&f)
 }

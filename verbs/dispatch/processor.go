@@ -38,6 +38,7 @@ type Processor struct {
 	// Owner.
 	pending  list
 	timers   timerList
+	round    uint32 // counts the times that timers were fired
 	timerDPC DPC
 	stats    Stats
 	frame    Frame // the goroutine's own

@@ -9,6 +9,7 @@ import "time"
 type Timer struct {
 	prev, next *Timer
 	armed      bool
+	round      uint32 // the p.round in which it was armed
 	deadline   time.Duration
 	p          *Processor
 	fn         Func
@@ -36,7 +37,7 @@ func (t *Timer) ArmAt(f *Frame, deadline time.Duration) {
 	if t.armed {
 		p.timers.remove(t)
 	}
-	t.armed, t.deadline = true, deadline
+	t.armed, t.deadline, t.round = true, deadline, p.round
 	p.timers.insert(t)
 	p.publishDeadline()
 }
@@ -70,11 +71,13 @@ func (p *Processor) publishDeadline() {
 	}
 }
 
-// runTimers is the DPC that fires what is due.
+// runTimers is the DPC that fires what is due. What is armed meanwhile, and due at once, waits for the next one, so that
+// a timer that arms itself does not keep the processor.
 func (p *Processor) runTimers(f *Frame) {
 	f.fresh = false
 	now := f.Now()
-	for t := p.timers.head; t != nil && t.deadline <= now; t = p.timers.head {
+	p.round++
+	for t := p.timers.head; t != nil && t.deadline <= now && t.round != p.round; t = p.timers.head {
 		p.timers.remove(t)
 		t.armed = false
 		p.stats.Timers++
