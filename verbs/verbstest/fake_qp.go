@@ -101,6 +101,14 @@ func (q *FakeQP) Complete(f *dispatch.Frame, s verbs.Status) bool {
 	if len(q.sq) == 0 {
 		return false
 	}
+	q.completeOne(f, s)
+	if s != verbs.Success && s != verbs.WRFlushErr {
+		q.Fail(f, verbs.QPFatal)
+	}
+	return true
+}
+
+func (q *FakeQP) completeOne(f *dispatch.Frame, s verbs.Status) {
 	wr := q.sq[0]
 	q.sq = q.sq[:copy(q.sq, q.sq[1:])]
 	q.silent++
@@ -112,10 +120,6 @@ func (q *FakeQP) Complete(f *dispatch.Frame, s verbs.Status) bool {
 		q.scq.push(f, fakeWC{wc, &q.sqUsed, q.silent})
 		q.silent = 0
 	}
-	if s != verbs.Success && s != verbs.WRFlushErr {
-		q.Fail(f, verbs.QPFatal)
-	}
-	return true
 }
 
 // CompleteAll completes what waits, with success. Level: Dispatch.
@@ -186,7 +190,8 @@ func (q *FakeQP) Fail(f *dispatch.Frame, e verbs.QPEvent) {
 
 func (q *FakeQP) flush(f *dispatch.Frame) {
 	q.state.Store(uint32(verbs.Error))
-	for q.Complete(f, verbs.WRFlushErr) {
+	for len(q.sq) > 0 {
+		q.completeOne(f, verbs.WRFlushErr)
 	}
 	for len(q.rq) > 0 {
 		q.receive(f, verbs.WC{Status: verbs.WRFlushErr})
