@@ -51,6 +51,7 @@ func (g *gates) at() {
 
 // enter asks for a place for a lane. granted says that it has one already.
 func (g *gates) enter(lane int, granted bool) (bool, wakes) {
+	//level:allow loop: another turn is taken only when one of those counted has left in between
 	for !granted {
 		g.at()
 		if g.inflight.Add(1) <= g.depth.Load() {

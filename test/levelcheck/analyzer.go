@@ -39,6 +39,7 @@ type checker struct {
 	reported   map[string]bool
 
 	closures    map[*types.Var]*ast.FuncLit // local variables that only ever hold this literal
+	aliases     map[*types.Var]ast.Expr     // local variables that only ever hold the address of this
 	inline      map[*ast.FuncLit]bool       // called where they stand: part of the function around them
 	litLevels   map[*ast.FuncLit]Level      // said by where the literal goes
 	noallocLits map[*ast.FuncLit]bool       // go to what stands on the data path
@@ -60,6 +61,7 @@ func run(pass *analysis.Pass, heap *Heap) (any, error) {
 		exemptions:  make(map[line][]*Exemption),
 		reported:    make(map[string]bool),
 		closures:    make(map[*types.Var]*ast.FuncLit),
+		aliases:     make(map[*types.Var]ast.Expr),
 		inline:      make(map[*ast.FuncLit]bool),
 		litLevels:   make(map[*ast.FuncLit]Level),
 		noallocLits: make(map[*ast.FuncLit]bool),
@@ -78,6 +80,7 @@ func run(pass *analysis.Pass, heap *Heap) (any, error) {
 	for _, n := range c.nodes {
 		c.inspect(n)
 	}
+	c.checkCycles()
 	c.propagate()
 	c.findAllocs()
 

@@ -7,7 +7,7 @@ import (
 )
 
 // findClosures finds the literals that are called where they stand, those that start a goroutine, and the local
-// variables that hold one literal from their declaration to their end.
+// variables that hold one literal, or the address of one thing, from their declaration to their end.
 func (c *checker) findClosures() {
 	assigned := make(map[*types.Var]int)
 	declared := make(map[*types.Var]bool) // by a statement: a parameter has a value from the start
@@ -24,8 +24,13 @@ func (c *checker) findClosures() {
 		if c.pass.TypesInfo.Defs[id] == v {
 			declared[v] = true
 		}
-		if lit, ok := rhs.(*ast.FuncLit); ok {
-			c.closures[v] = lit
+		switch rhs := rhs.(type) {
+		case *ast.FuncLit:
+			c.closures[v] = rhs
+		case *ast.UnaryExpr:
+			if rhs.Op == token.AND {
+				c.aliases[v] = rhs.X
+			}
 		}
 	}
 	for _, file := range c.pass.Files {
@@ -69,6 +74,7 @@ func (c *checker) findClosures() {
 	for v, n := range assigned {
 		if n != 1 || !declared[v] {
 			delete(c.closures, v)
+			delete(c.aliases, v)
 		}
 	}
 }

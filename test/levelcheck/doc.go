@@ -34,12 +34,21 @@
 //	sleep     time.Sleep and the timers of the runtime; runtime.Gosched
 //	go        a go statement, or WaitGroup.Go
 //	defer     a defer in a loop
+//	loop      a loop of which not every way round steps what its end depends on; a goto that leads back; calls in a circle
 //	pool      sync.Pool
 //	cgo       a call into C
 //	std       any other call out of the module that is not on the list in allowlist.go
 //	noalloc   memory from the heap on the data path
 //	mark      a mark that is misspelt, stands on nothing, or contradicts the signature; a frame that is not first
 //	allow     an exemption that is badly formed, gives no reason, or is not needed
+//
+// # Loops
+//
+// Work at Dispatch is bounded: a range has an end, and so has a loop when every way round it passes one of these, on
+// which its end depends. A place gets a new value that depends on the old one, here or in a method that is called. A queue
+// is popped, or taken from, to which the loop does not add. The clock of the frame is read. An atomic operation is tried
+// on what was read in the same round: that fails only when somebody else's has succeeded. How many rounds it takes is
+// not known, nor whether a value comes nearer to the end; the run-time twin measures.
 //
 // # The data path
 //
@@ -68,7 +77,7 @@
 // # Limits
 //
 // Reflection and unsafe are not followed. A frame that one function raises and another lowers is not seen between the
-// two. Loops are not bounded. Package verbs/dispatch checks when the program runs what this one cannot: see its tag
+// two. Package verbs/dispatch checks when the program runs what this one cannot: see its tag
 // leveltwin.
 //
 // # Testing

@@ -22,9 +22,11 @@ type node struct {
 
 	findings []finding // what Dispatch does not allow, in the order of the source
 	edges    []edge
+	static   []edge  // all calls of functions of this package, whatever their level
 	region   *region // where a function below Dispatch has raised; nil if nowhere
 	blocks   string  // why a computing function must not be called at Dispatch; "" if it may
 	allocs   allocs
+	steps    []string // fields of the receiver that it steps, as ".field"; nil: not looked for
 }
 
 // A finding breaks a rule if its function is at Dispatch.

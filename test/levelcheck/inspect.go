@@ -24,6 +24,7 @@ func (c *checker) inspect(n *node) {
 	}
 	b := &body{checker: c, node: n, polled: make(map[ast.Node]bool), started: make(map[*ast.CallExpr]bool)}
 	ast.Inspect(n.body, b.visit)
+	b.checkLoops()
 }
 
 func (b *body) visit(n ast.Node) bool {
@@ -52,11 +53,22 @@ func (b *body) visit(n ast.Node) bool {
 }
 
 func (b *body) call(call *ast.CallExpr, t target) {
+	if callee := b.callee(t); callee != nil {
+		b.node.static = append(b.node.static, edge{pos: call.Pos(), callee: callee})
+	}
 	for _, r := range b.rules {
 		if r.call != nil && r.call(b, call, t) {
 			return
 		}
 	}
+}
+
+// callee returns the function of this package that a call is known to be of, or nil.
+func (b *body) callee(t target) *node {
+	if t.lit != nil {
+		return b.byLit[t.lit]
+	}
+	return b.byFunc[t.fn]
 }
 
 // find records that a rule is broken at pos.

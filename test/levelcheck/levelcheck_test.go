@@ -19,7 +19,7 @@ import (
 func TestRules(t *testing.T) {
 	analysistest.Run(t, testdata(t), levelcheck.New(nil),
 		"./raise", "./passive", "./blocks/...", "./dynamic", "./convert/...", "./channel", "./lock", "./sleep",
-		"./gostmt", "./deferred", "./pool", "./std", "./mark", "./allow", "./panics",
+		"./gostmt", "./deferred", "./loop", "./pool", "./std", "./mark", "./allow", "./panics",
 		"./flows", "./routes/...")
 }
 

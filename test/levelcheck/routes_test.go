@@ -28,6 +28,7 @@ var negatives = map[string]struct{ dir, words string }{
 	ruleSleep:   {"routes/sleep", "time.Sleep"},
 	ruleGo:      {"routes/gostmt", "starts a goroutine"},
 	ruleDefer:   {"routes/deferred", "defers in a loop"},
+	ruleLoop:    {"routes/loop", "loops, and not"},
 	rulePool:    {"routes/pool", "uses a sync.Pool"},
 	ruleCgo:     {"routes/cgo", "calls C.idle"},
 	ruleStd:     {"routes/std", "fmt.Println"},

@@ -28,6 +28,7 @@ const (
 	ruleSleep   = "sleep"
 	ruleGo      = "go"
 	ruleDefer   = "defer"
+	ruleLoop    = "loop"
 	rulePool    = "pool"
 	ruleCgo     = "cgo"
 	ruleStd     = "std"
@@ -58,7 +59,7 @@ func ruleNames() []string {
 	for _, r := range allRules() {
 		names = append(names, r.name)
 	}
-	return append(names, ruleConvert, ruleNoAlloc)
+	return append(names, ruleLoop, ruleConvert, ruleNoAlloc)
 }
 
 func exemptible(name string) bool { return slices.Contains(ruleNames(), name) }
