@@ -5,35 +5,41 @@ package arena
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-const hugePage = 2 << 20
+const (
+	hugePage = 2 << 20
+
+	// hugeFrom is the size in bytes from which an arena is had in transparent huge pages. They make random access to a disk
+	// in memory cheaper, and its first touch; but the kernel clears all of one at once, which takes some ms under nested
+	// paging, and memory that comes and goes with a client would pay for what it does not use.
+	hugeFrom = 16 << 20
+
+	readWrite = unix.PROT_READ | unix.PROT_WRITE
+	private   = unix.MAP_ANON | unix.MAP_PRIVATE
+)
 
 func newArena(size int) (*Arena, error) {
 	a := &Arena{}
-	prot, flags := unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_POPULATE
-	var err error
 	if size >= hugePage {
 		rounded := (size + hugePage - 1) &^ (hugePage - 1)
-		if a.raw, err = unix.Mmap(-1, 0, rounded, prot, flags|unix.MAP_HUGETLB); err == nil {
+		var err error
+		if a.raw, err = unix.Mmap(-1, 0, rounded, readWrite, private|unix.MAP_POPULATE|unix.MAP_HUGETLB); err == nil {
 			a.info.Huge = true
+			a.buf = a.raw[:size:size]
 		} else {
 			a.info.Reason = fmt.Errorf("huge pages: %w", err)
 		}
 	}
 	if a.raw == nil {
-		if a.raw, err = unix.Mmap(-1, 0, size, prot, flags); err != nil {
+		if err := a.mapPages(size); err != nil {
 			return nil, noMemory(size, err)
 		}
-		if size >= hugePage {
-			// A hint: the kernel may still join pages behind our back.
-			_ = unix.Madvise(a.raw, unix.MADV_HUGEPAGE)
-		}
 	}
-	a.buf = a.raw[:size:size]
-	if err := unix.Mlock(a.raw); err == nil {
+	if err := unix.Mlock(a.buf); err == nil {
 		a.info.Locked = true
 	} else {
 		a.info.Reason = fmt.Errorf("lock: %w", err)
@@ -41,11 +47,31 @@ func newArena(size int) (*Arena, error) {
 	return a, nil
 }
 
+// mapPages maps memory in ordinary pages, or in what huge pages the kernel makes of them: only where it is told to before
+// they are there, and at addresses that are multiples of such a page.
+func (a *Arena) mapPages(size int) (err error) {
+	if size < hugeFrom {
+		a.raw, err = unix.Mmap(-1, 0, size, readWrite, private|unix.MAP_POPULATE)
+		a.buf = a.raw
+		return err
+	}
+	if a.raw, err = unix.Mmap(-1, 0, size+hugePage, readWrite, private|unix.MAP_NORESERVE); err != nil {
+		return err
+	}
+	at := int(-uintptr(unsafe.Pointer(unsafe.SliceData(a.raw))) & (hugePage - 1))
+	a.buf = a.raw[at:][:size:size]
+	_ = unix.Madvise(a.buf, unix.MADV_HUGEPAGE) // a hint; kernels may be built without
+	if err = populate(a.buf); err != nil {
+		_ = unix.Munmap(a.raw)
+	}
+	return err
+}
+
 // reserve maps memory that is not there until it is touched.
 func reserve(size int) (*Arena, error) {
 	a := &Arena{}
 	var err error
-	a.raw, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	a.raw, err = unix.Mmap(-1, 0, size, readWrite, private|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, noMemory(size, err)
 	}
@@ -72,17 +98,22 @@ func (a *Arena) Populate(off, n int) error {
 	if unix.Mlock(b) == nil {
 		return nil
 	}
+	if err := populate(b); err != nil {
+		return fmt.Errorf("%d bytes of an arena: %w", n, err)
+	}
+	return nil
+}
+
+// populate makes memory that reads as zeros present.
+func populate(b []byte) error {
 	err := unix.Madvise(b, unix.MADV_POPULATE_WRITE)
 	if errors.Is(err, unix.EINVAL) { // before Linux 5.14
-		for i := 0; i < n; i += PageSize {
+		for i := 0; i < len(b); i += PageSize {
 			b[i] = 0
 		}
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%d bytes of an arena: %w", n, err)
-	}
-	return nil
+	return err
 }
 
 // Release gives the memory of n bytes from off on back to the kernel. Nobody may touch them before they are populated

@@ -13,9 +13,9 @@
 //
 // # Memory
 //
-// Arenas are mapped anonymously in huge pages where the kernel has them, else in
-// ordinary pages, prefaulted, and locked where allowed; Info tells what was
-// granted. Those that Reserve makes are only addresses at first: their owner has
+// Arenas are mapped anonymously in huge pages that the administrator has set aside, else in
+// ordinary pages, or if they are large in transparent huge pages where the kernel has them; prefaulted, and locked
+// where allowed; Info tells what was granted. Those that Reserve makes are only addresses at first: their owner has
 // parts of them made present before it uses them, outside Dispatch, and gives
 // them back. Under the race detector, which does not see mapped memory, they are Go
 // heap, so that races on them are found.

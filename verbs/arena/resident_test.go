@@ -26,3 +26,25 @@ func resident(t *testing.T, a *arena.Arena) (n int) {
 	}
 	return n
 }
+
+// Large arenas begin where a huge page can, are all there, and are given back as a whole.
+func TestLarge(t *testing.T) {
+	const size = 20<<20 + 12288
+	a, err := arena.New(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if at := a.Addr() % (2 << 20); at != 0 {
+		t.Errorf("it begins %d bytes into a huge page", at)
+	}
+	if a.Size() != size || len(a.Bytes()) != size || cap(a.Bytes()) != size {
+		t.Errorf("%d bytes, %d in a slice of %d", a.Size(), len(a.Bytes()), cap(a.Bytes()))
+	}
+	if n := resident(t, a); n != size {
+		t.Errorf("%d of %d bytes are present", n, size)
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+}
