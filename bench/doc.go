@@ -1,5 +1,5 @@
 // Package bench measures the stack: each benchmark of the whole path stands beside one
-// of the bare work, in the same run, so that what is quoted is a ratio.
+// of the bare work, in the same run, so that what is quoted is a ratio. The work is done by the packages below it.
 //
 // # Levels
 //
@@ -8,7 +8,7 @@
 //
 // # Testing
 //
-//	make bench BENCH=Path
+//	go test -run '^$' -bench 'Path|Model|Memcpy' ./bench
 //
 // The names say operation, size and depth; ns/op is the time a request at that depth,
 // B/op and allocs/op must be 0.

@@ -1,9 +1,8 @@
-package bench
+package model
 
 import "math/bits"
 
-// sequence gives places, the same ones each time: splitmix64, brought into range by a
-// multiplication. The path and the model follow the same one.
+// sequence gives places, the same ones each time: splitmix64, brought into range by a multiplication.
 type sequence uint64
 
 // next returns a number from 0 to n-1.
