@@ -41,11 +41,11 @@ func (d *DB) settle() {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
-		free, err := d.room.free(d.dir)
+		free, held, err := d.room.look()
 		busy := d.busy()
 		switch {
 		case err != nil:
-		case busy && free < spendBelow && d.room.held.Load() > 0:
+		case busy && free < spendBelow && held > 0:
 			d.log.Warn("the file system is full: compactions take what was set aside for them", keyPath, d.dir, keyFree, free>>20)
 			err = d.room.spend()
 		case !busy:

@@ -20,11 +20,13 @@ type room struct {
 	free    func(string) (uint64, error)
 	reserve dbdir.Reserve
 
-	held  atomic.Uint64 // bytes of the reserve; a stale read is as good as one a little earlier
 	full  atomic.Bool   // writes are refused
 	still atomic.Bool   // all changes are: see still.go
 	low   atomic.Bool   // initiators have been warned
 	tight chan struct{} // capacity 1: wakes the DB's background goroutine
+
+	moving sync.RWMutex // what is in the reserve is not free, and the other way round: guards both, and held
+	held   uint64       // bytes of the reserve
 
 	mu   sync.Mutex // guards lows
 	lows map[*Store]func()
@@ -33,11 +35,10 @@ type room struct {
 // check refuses to go on when there are less than need bytes, with the reserve, and warns when they become few. What is
 // let through finds the space that badger may want free. Errors: dbdir.ErrSpace.
 func (r *room) check(need uint64) error {
-	free, err := r.free(r.dir)
+	free, held, err := r.look()
 	if err != nil {
 		return err
 	}
-	held := r.held.Load()
 	total := free + held
 	if low := total < warnNeeds; low != r.low.Load() && r.low.CompareAndSwap(!low, low) && low {
 		r.log.Warn("space for thin disks runs short", keyPath, r.dir, keyFree, total>>20)
@@ -75,10 +76,18 @@ func (r *room) wake() {
 	}
 }
 
+// look returns the free bytes, and those of the reserve, as they were at one time.
+func (r *room) look() (free, held uint64, err error) {
+	r.moving.RLock()
+	defer r.moving.RUnlock()
+	free, err = r.free(r.dir)
+	return free, r.held, err
+}
+
 // available returns what can be written before writes are refused.
 func (r *room) available() (uint64, error) {
-	free, err := r.free(r.dir)
-	total := free + r.held.Load()
+	free, held, err := r.look()
+	total := free + held
 	return total - min(total, writeNeeds), err
 }
 
@@ -109,20 +118,23 @@ func (r *room) tell() {
 
 // spend gives the reserve back, to what badger is going to write.
 func (r *room) spend() error {
-	r.held.Store(0)
+	r.moving.Lock()
+	defer r.moving.Unlock()
+	r.held = 0
 	defer r.wake()
 	return r.reserve.Spend()
 }
 
 // refill sets aside again what there is room for.
 func (r *room) refill() error {
+	r.moving.Lock()
+	defer r.moving.Unlock()
 	free, err := r.free(r.dir)
 	if err != nil {
 		return err
 	}
-	held := r.held.Load()
-	n := min(free-min(free, keepFree)+held, reserveBytes)
-	if n <= held {
+	n := min(free-min(free, keepFree)+r.held, reserveBytes)
+	if n <= r.held {
 		return nil
 	}
 	if err := r.reserve.Make(int64(n)); err != nil {
@@ -131,6 +143,6 @@ func (r *room) refill() error {
 		}
 		return err
 	}
-	r.held.Store(n)
+	r.held = n
 	return nil
 }

@@ -29,8 +29,8 @@ func (d *DB) stir() bool {
 	if logs, _ := d.logs(); len(logs) > 1 {
 		return false // badger is making tables of them, for which the space is needed
 	}
-	free, err := d.room.free(d.dir)
-	if err == nil && free+d.room.held.Load() < writeNeeds {
+	free, held, err := d.room.look()
+	if err == nil && free+held < writeNeeds {
 		err = d.room.refill()
 	} else if err == nil {
 		if err = d.reopen(); err == nil {
