@@ -18,12 +18,10 @@ import (
 
 // Job is a load.
 type Job struct {
-	URI      string        // of the export
-	Mode     string        // fio's rw: randread, randwrite, read, write
-	Block    uint32        // bytes a request
-	Depth    int           // requests under way
-	Duration time.Duration // 0: until all of the export was gone over once
-	Fsync    int           // a flush after so many writes; 0: none
+	URI string // of the export
+	result.Load
+	Span     uint64        // bytes from the start of the export; 0: all of it
+	Duration time.Duration // 0: until all of that was gone over once
 }
 
 // percentiles are those that are asked for.
@@ -38,6 +36,9 @@ func (j Job) Args(output string) []string {
 	}
 	if j.Duration > 0 {
 		args = append(args, "--time_based", fmt.Sprintf("--runtime=%dms", j.Duration.Milliseconds()))
+	}
+	if j.Span > 0 {
+		args = append(args, "--size="+strconv.FormatUint(j.Span, 10))
 	}
 	if j.Fsync > 0 {
 		args = append(args, "--fsync="+strconv.Itoa(j.Fsync))

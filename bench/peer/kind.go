@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,8 +16,14 @@ type Kind struct {
 	Command func(p Place) []string
 	// Prepare makes what the server needs, before it starts; may be nil.
 	Prepare func(p Place) error
+	// Env is added to the server's environment; may be nil.
+	Env func(p Place) []string
+	// Setup tells the running server what it serves; may be nil.
+	Setup func(ctx context.Context, p Place) error
 	// URI returns where its export is. nil: the server prints it.
 	URI func(p Place) string
+	// Abrupt says that it does not end when it is asked to.
+	Abrupt bool
 }
 
 // Place says where a server has its files, and how large its disk is.
@@ -26,6 +33,7 @@ type Place struct {
 	Dir    string // of the server alone, on a disk
 	Memory string // the same, in memory
 	Size   uint64
+	Port   int // of TCP, for those that need one; it was free when the place was made
 }
 
 // Socket is where an NBD server listens.

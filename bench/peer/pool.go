@@ -22,6 +22,7 @@ type Pool struct {
 	srpd, bench string
 	dir, memory string
 	size        uint64
+	places      map[string]Place
 	servers     map[string]*Server
 }
 
@@ -30,6 +31,7 @@ type Server struct {
 	URI  string
 	PID  int
 	Warm bool // for the caller: the whole disk was touched
+	kind Kind
 	d    *daemon.Daemon
 }
 
@@ -38,7 +40,7 @@ const memoryDir = "/dev/shm"
 
 // NewPool makes a pool without servers. Its files are below TMPDIR.
 func NewPool(srpd, bench string, size uint64) (*Pool, error) {
-	p := &Pool{srpd: srpd, bench: bench, size: size, servers: map[string]*Server{}}
+	p := &Pool{srpd: srpd, bench: bench, size: size, places: map[string]Place{}, servers: map[string]*Server{}}
 	var err error
 	if p.dir, err = os.MkdirTemp("", "bench"); err != nil {
 		return nil, err
@@ -49,10 +51,16 @@ func NewPool(srpd, bench string, size uint64) (*Pool, error) {
 	return p, nil
 }
 
-// place makes the directories of a kind.
+// place says where a kind is: always the same.
 func (p *Pool) place(k Kind) Place {
+	if at, ok := p.places[k.Name]; ok {
+		return at
+	}
 	name := strings.ReplaceAll(k.Name, " ", "-")
-	return Place{Srpd: p.srpd, Bench: p.bench, Dir: filepath.Join(p.dir, name), Memory: filepath.Join(p.memory, name), Size: p.size}
+	at := Place{Srpd: p.srpd, Bench: p.bench, Dir: filepath.Join(p.dir, name), Memory: filepath.Join(p.memory, name), Size: p.size}
+	at.Port, _ = freePort() // without one the server that needs it will say so
+	p.places[k.Name] = at
+	return at
 }
 
 // Command returns how a kind is started, for a report.
@@ -80,6 +88,9 @@ func (p *Pool) Get(ctx context.Context, k Kind) (*Server, error) {
 		}
 	}
 	c := daemon.Command{Argv: argv}
+	if k.Env != nil {
+		c.Env = k.Env(at)
+	}
 	if k.URI != nil {
 		c.URI = k.URI(at)
 	}
@@ -94,7 +105,10 @@ func (p *Pool) Get(ctx context.Context, k Kind) (*Server, error) {
 	if s.URI, err = d.Ready(ctx); err != nil {
 		return nil, err
 	}
-	return s, s.reach(ctx)
+	if err := s.reach(ctx); err != nil || k.Setup == nil {
+		return s, err
+	}
+	return s, k.Setup(ctx, at)
 }
 
 // reach waits until the server accepts connections.
@@ -151,10 +165,15 @@ const patience = 30 * time.Second
 func (p *Pool) Close() error {
 	var errs []error
 	for name, s := range p.servers {
-		if s.d.Ended() == nil {
-			if err := s.d.Stop(patience); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", name, err))
-			}
+		if s.d.Ended() != nil {
+			continue
+		}
+		stop := func() error { return s.d.Stop(patience) }
+		if s.kind.Abrupt {
+			stop = s.d.Kill
+		}
+		if err := stop(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
 	for _, dir := range []string{p.dir, p.memory} {

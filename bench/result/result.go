@@ -68,8 +68,17 @@ type Contestant struct {
 type Group struct {
 	Name   string  `json:"name"`
 	Title  string  `json:"title"`
+	Load   Load    `json:"load"`
 	Client string  `json:"client,omitempty"` // the command that makes the load
 	Rounds []Round `json:"rounds"`
+}
+
+// Load is what is asked of the contestants of a group.
+type Load struct {
+	Mode  string `json:"mode,omitempty"`  // fio's rw; nothing if nothing is asked
+	Block uint32 `json:"block,omitempty"` // bytes a request
+	Depth int    `json:"depth,omitempty"` // requests at a time
+	Fsync int    `json:"fsync,omitempty"` // a flush after so many writes; 0: none
 }
 
 // Round has one sample of each contestant, taken one after the other.

@@ -1,8 +1,10 @@
 package rounds
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"minisrp/bench/result"
@@ -18,8 +20,10 @@ type Contestant struct {
 // Group is those that are measured under the same load.
 type Group struct {
 	Name, Title, Client string // as in result.Group
+	Load                result.Load
 	Contestants         []Contestant
 	Rounds              int // this many only; 0: all
+	Turns               int // of each contestant in a round, of which the middle one counts; 0: 1
 }
 
 // Runner runs groups. All fields must be set.
@@ -38,14 +42,14 @@ const failures = 2
 func (r *Runner) Run(ctx context.Context, groups []Group) ([]result.Group, error) {
 	all := make([]result.Group, len(groups))
 	for i, g := range groups {
-		all[i] = result.Group{Name: g.Name, Title: g.Title, Client: g.Client}
+		all[i] = result.Group{Name: g.Name, Title: g.Title, Client: g.Client, Load: g.Load}
 	}
 	for n := range r.Rounds {
 		for i, g := range groups {
 			if g.Rounds != 0 && n >= g.Rounds {
 				continue
 			}
-			round, err := r.turn(ctx, g, n, all[i].Rounds)
+			round, err := r.round(ctx, g, n, all[i].Rounds)
 			if err != nil {
 				return all, err
 			}
@@ -58,27 +62,52 @@ func (r *Runner) Run(ctx context.Context, groups []Group) ([]result.Group, error
 	return all, nil
 }
 
-// turn measures the contestants of a group once.
-func (r *Runner) turn(ctx context.Context, g Group, n int, before []result.Round) (result.Round, error) {
+// round measures the contestants of a group, in as many turns as it has.
+func (r *Runner) round(ctx context.Context, g Group, n int, before []result.Round) (result.Round, error) {
 	round := result.Round{Samples: map[string]result.Sample{}, Failed: map[string]string{}}
-	for i := range g.Contestants {
-		c := g.Contestants[(i+n)%len(g.Contestants)]
-		if reason, out := leftOut(c.Name, before); out {
-			round.Failed[c.Name] = reason
-			continue
+	all := map[string][]result.Sample{}
+	for turn := range max(1, g.Turns) {
+		for i := range g.Contestants {
+			c := g.Contestants[(i+n+turn)%len(g.Contestants)]
+			if _, failed := round.Failed[c.Name]; failed {
+				continue
+			}
+			if reason, out := leftOut(c.Name, before); out {
+				round.Failed[c.Name] = reason
+				continue
+			}
+			if turn == 0 {
+				round.Order = append(round.Order, c.Name)
+			}
+			s, err := r.measure(ctx, c)
+			switch {
+			case ctx.Err() != nil:
+				return round, fmt.Errorf("%s, %s: %w", g.Name, c.Name, context.Cause(ctx))
+			case err != nil:
+				round.Failed[c.Name] = err.Error()
+			default:
+				all[c.Name] = append(all[c.Name], s)
+			}
 		}
-		round.Order = append(round.Order, c.Name)
-		s, err := r.measure(ctx, c)
-		switch {
-		case ctx.Err() != nil:
-			return round, fmt.Errorf("%s, %s: %w", g.Name, c.Name, context.Cause(ctx))
-		case err != nil:
-			round.Failed[c.Name] = err.Error()
-		default:
-			round.Samples[c.Name] = s
+	}
+	for name, samples := range all {
+		if _, failed := round.Failed[name]; !failed {
+			round.Samples[name] = middle(samples)
 		}
 	}
 	return round, nil
+}
+
+// middle returns the sample in the middle by requests a second, with what others used meanwhile on the average.
+func middle(samples []result.Sample) result.Sample {
+	foreign := 0.0
+	for _, s := range samples {
+		foreign += s.Foreign / float64(len(samples))
+	}
+	slices.SortFunc(samples, func(a, b result.Sample) int { return cmp.Compare(a.IOPS, b.IOPS) })
+	s := samples[len(samples)/2]
+	s.Foreign = foreign
+	return s
 }
 
 // measure takes a sample, and notes what others did meanwhile.

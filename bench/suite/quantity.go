@@ -15,6 +15,17 @@ func bytes(s result.Sample) float64     { return s.Bytes }
 func p50(s result.Sample) float64       { return s.Latency.At(result.P50) }
 func serverCPU(s result.Sample) float64 { return s.ServerCPU }
 
+func mebibytes(s result.Sample) float64 { return float64(s.Resident) / (1 << 20) }
+func percent(s result.Sample) float64   { return 100 * s.IdleCPU }
+
+// only takes a quantity of one contestant, as it is.
+func only(q quantity, of string) func(result.Round) (float64, error) {
+	return func(r result.Round) (float64, error) {
+		s, err := sample(r, of)
+		return q(s), err
+	}
+}
+
 // ratio puts a contestant in relation to another: to the best of several, of which one may be missing.
 func ratio(q quantity, of string, to ...string) func(result.Round) (float64, error) {
 	return func(r result.Round) (float64, error) {
@@ -37,15 +48,24 @@ func ratio(q quantity, of string, to ...string) func(result.Round) (float64, err
 	}
 }
 
-// value is a quantity of a contestant in a round.
-func value(q quantity, r result.Round, name string) (float64, error) {
+// sample returns what a contestant did in a round, or why it is not known.
+func sample(r result.Round, name string) (result.Sample, error) {
 	if reason, failed := r.Failed[name]; failed {
 		first, _, _ := strings.Cut(reason, "\n")
-		return 0, fmt.Errorf("%s: %s", name, first)
+		return result.Sample{}, fmt.Errorf("%s: %s", name, first)
 	}
 	s, ok := r.Samples[name]
 	if !ok {
-		return 0, fmt.Errorf("%s was not measured", name)
+		return s, fmt.Errorf("%s was not measured", name)
+	}
+	return s, nil
+}
+
+// value is a quantity of a contestant in a round, which cannot be 0.
+func value(q quantity, r result.Round, name string) (float64, error) {
+	s, err := sample(r, name)
+	if err != nil {
+		return 0, err
 	}
 	v := q(s)
 	if v == 0 {

@@ -15,6 +15,7 @@ import (
 // Config says what to measure.
 type Config struct {
 	Pool     *peer.Pool
+	Size     uint64         // of the pool's disks
 	Cases    *regexp.Regexp // of figures' names; nil: all
 	Duration time.Duration  // of a measurement of a client and a server
 }
@@ -38,25 +39,30 @@ type rule struct {
 func New(cfg Config) (*Suite, error) {
 	s := &Suite{cfg: cfg, kinds: map[string]peer.Kind{}}
 	s.addNBD()
+	s.addDisks()
+	s.addIdle()
+	s.addDepths()
 	if cfg.Cases != nil {
-		names := s.names()
-		s.rules = slices.DeleteFunc(s.rules, func(r rule) bool { return !cfg.Cases.MatchString(r.Name) })
-		if len(s.rules) == 0 {
-			return nil, fmt.Errorf("--cases %q: no case has such a name; there are %s", cfg.Cases, strings.Join(names, ", "))
-		}
-		s.groups = slices.DeleteFunc(s.groups, func(g rounds.Group) bool {
-			return !slices.ContainsFunc(s.rules, func(r rule) bool { return r.group == g.Name })
-		})
+		return s, s.narrow(cfg.Cases)
 	}
 	return s, nil
 }
 
-func (s *Suite) names() []string {
-	names := make([]string, len(s.rules))
-	for i, r := range s.rules {
-		names[i] = r.Name
+// narrow leaves the figures whose names match, with the groups that they are made of, and groups whose names match.
+func (s *Suite) narrow(cases *regexp.Regexp) error {
+	var names []string
+	for _, r := range s.rules {
+		names = append(names, r.Name)
 	}
-	return names
+	s.rules = slices.DeleteFunc(s.rules, func(r rule) bool { return !cases.MatchString(r.Name) })
+	s.groups = slices.DeleteFunc(s.groups, func(g rounds.Group) bool {
+		used := slices.ContainsFunc(s.rules, func(r rule) bool { return r.group == g.Name })
+		return !used && !cases.MatchString(g.Name)
+	})
+	if len(s.groups) == 0 {
+		return fmt.Errorf("--cases %q: no case has such a name; there are %s", cases, strings.Join(names, ", "))
+	}
+	return nil
 }
 
 // Groups returns what is to be measured.

@@ -48,6 +48,9 @@ What is there of other programs is measured beside: nbdkit, qemu-storage-daemon,
 		Example: "  bench run\n  bench run --cases nbd-read --rounds 9\n  bench run --quick --out /tmp/bench",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.quick {
+				o.quicken(cmd.Flags().Changed)
+			}
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -83,6 +86,7 @@ func (o *runOptions) check() (suite.Config, error) {
 	case o.size < 64<<20 || o.size%(1<<20) != 0:
 		return c, usage("--size %v: want a number of MiB, 64M or more", &o.size)
 	}
+	c.Size = uint64(o.size)
 	c.Duration = time.Duration(o.seconds * float64(time.Second))
 	if o.cases != "" {
 		var err error
