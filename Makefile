@@ -68,9 +68,13 @@ imports:
 fuzz: ## every fuzz target for FUZZTIME (60s) each
 	bash test/fuzz.sh
 
-bench: build ## measure beside a model and other programs, in 10 minutes; table, build/results/report.html (ARGS=options, as --quick)
+bench: build ## speed beside a model and other programs: a table, build/results/report.html (ARGS=--quick; BENCH=regexp: of go test)
+ifdef BENCH
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+else
 	@bash test/tools.sh bench
 	@build/bench run $(ARGS)
+endif
 
 tools: ## install (as root) or name the tools that tests need
 	@bash test/tools.sh

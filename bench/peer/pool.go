@@ -63,6 +63,9 @@ func (p *Pool) place(k Kind) Place {
 	return at
 }
 
+// Dir returns the directory of all files that are not in memory.
+func (p *Pool) Dir() string { return p.dir }
+
 // Command returns how a kind is started, for a report.
 func (p *Pool) Command(k Kind) string { return strings.Join(k.Command(p.place(k)), " ") }
 
@@ -98,7 +101,7 @@ func (p *Pool) Get(ctx context.Context, k Kind) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{PID: d.PID(), d: d}
+	s := &Server{PID: d.PID(), kind: k, d: d}
 	p.servers[k.Name] = s
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("%s cannot be reached %v after its start", k.Name, startTime))
 	defer cancel()

@@ -1,10 +1,8 @@
 package rounds
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"minisrp/bench/result"
@@ -23,7 +21,10 @@ type Group struct {
 	Load                result.Load
 	Contestants         []Contestant
 	Rounds              int // this many only; 0: all
-	Turns               int // of each contestant in a round, of which the middle one counts; 0: 1
+
+	// Together measures all contestants in the place of their own Measure: those of one process, that take turns much
+	// shorter than a round's. It returns samples by their names.
+	Together func(ctx context.Context) (map[string]result.Sample, error)
 }
 
 // Runner runs groups. All fields must be set.
@@ -62,73 +63,80 @@ func (r *Runner) Run(ctx context.Context, groups []Group) ([]result.Group, error
 	return all, nil
 }
 
-// round measures the contestants of a group, in as many turns as it has.
+// round measures the contestants of a group once.
 func (r *Runner) round(ctx context.Context, g Group, n int, before []result.Round) (result.Round, error) {
 	round := result.Round{Samples: map[string]result.Sample{}, Failed: map[string]string{}}
-	all := map[string][]result.Sample{}
-	for turn := range max(1, g.Turns) {
-		for i := range g.Contestants {
-			c := g.Contestants[(i+n+turn)%len(g.Contestants)]
-			if _, failed := round.Failed[c.Name]; failed {
-				continue
-			}
-			if reason, out := leftOut(c.Name, before); out {
-				round.Failed[c.Name] = reason
-				continue
-			}
-			if turn == 0 {
-				round.Order = append(round.Order, c.Name)
-			}
-			s, err := r.measure(ctx, c)
-			switch {
-			case ctx.Err() != nil:
-				return round, fmt.Errorf("%s, %s: %w", g.Name, c.Name, context.Cause(ctx))
-			case err != nil:
-				round.Failed[c.Name] = err.Error()
-			default:
-				all[c.Name] = append(all[c.Name], s)
-			}
-		}
+	if g.Together != nil {
+		err := r.together(ctx, g, before, &round)
+		return round, err
 	}
-	for name, samples := range all {
-		if _, failed := round.Failed[name]; !failed {
-			round.Samples[name] = middle(samples)
+	for i := range g.Contestants {
+		c := g.Contestants[(i+n)%len(g.Contestants)]
+		if reason, out := leftOut(c.Name, before); out {
+			round.Failed[c.Name] = reason
+			continue
+		}
+		round.Order = append(round.Order, c.Name)
+		err := r.measure(ctx, func(ctx context.Context) (map[string]result.Sample, error) {
+			s, err := c.Measure(ctx)
+			return map[string]result.Sample{c.Name: s}, err
+		}, &round)
+		if ctx.Err() != nil {
+			return round, fmt.Errorf("%s, %s: %w", g.Name, c.Name, context.Cause(ctx))
+		}
+		if err != nil {
+			round.Failed[c.Name] = err.Error()
 		}
 	}
 	return round, nil
 }
 
-// middle returns the sample in the middle by requests a second, with what others used meanwhile on the average.
-func middle(samples []result.Sample) result.Sample {
-	foreign := 0.0
-	for _, s := range samples {
-		foreign += s.Foreign / float64(len(samples))
+// together measures the contestants of a group at once.
+func (r *Runner) together(ctx context.Context, g Group, before []result.Round, round *result.Round) error {
+	for _, c := range g.Contestants {
+		if reason, out := leftOut(c.Name, before); out {
+			round.Failed[c.Name] = reason
+		}
 	}
-	slices.SortFunc(samples, func(a, b result.Sample) int { return cmp.Compare(a.IOPS, b.IOPS) })
-	s := samples[len(samples)/2]
-	s.Foreign = foreign
-	return s
+	if len(round.Failed) > 0 {
+		return nil
+	}
+	err := r.measure(ctx, g.Together, round)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", g.Name, context.Cause(ctx))
+	}
+	for _, c := range g.Contestants {
+		round.Order = append(round.Order, c.Name)
+		if err != nil {
+			round.Failed[c.Name] = err.Error()
+		}
+	}
+	return nil
 }
 
-// measure takes a sample, and notes what others did meanwhile.
-func (r *Runner) measure(ctx context.Context, c Contestant) (result.Sample, error) {
+// measure takes samples into a round, and notes what others did meanwhile.
+func (r *Runner) measure(ctx context.Context, take func(context.Context) (map[string]result.Sample, error), into *result.Round) error {
 	busy, err := r.Busy()
 	if err != nil {
-		return result.Sample{}, err
+		return err
 	}
 	began, own := r.Now(), r.Own()
-	s, err := c.Measure(ctx)
+	samples, err := take(ctx)
 	if err != nil {
-		return s, err
+		return err
 	}
 	after, err := r.Busy()
 	if err != nil {
-		return s, err
+		return err
 	}
-	if took := r.Now().Sub(began); took > 0 {
-		s.Foreign = max(0, float64(after-busy-(r.Own()-own))/float64(took))
+	took := r.Now().Sub(began)
+	for name, s := range samples {
+		if took > 0 {
+			s.Foreign = max(0, float64(after-busy-(r.Own()-own))/float64(took))
+		}
+		into.Samples[name] = s
 	}
-	return s, nil
+	return nil
 }
 
 // leftOut says why a contestant is not tried any more.

@@ -13,6 +13,7 @@ type quantity func(result.Sample) float64
 func iops(s result.Sample) float64      { return s.IOPS }
 func bytes(s result.Sample) float64     { return s.Bytes }
 func p50(s result.Sample) float64       { return s.Latency.At(result.P50) }
+func p99(s result.Sample) float64       { return s.Latency.At(result.P99) }
 func serverCPU(s result.Sample) float64 { return s.ServerCPU }
 
 func mebibytes(s result.Sample) float64 { return float64(s.Resident) / (1 << 20) }
@@ -45,6 +46,14 @@ func ratio(q quantity, of string, to ...string) func(result.Round) (float64, err
 			return 0, err
 		}
 		return v / best, nil
+	}
+}
+
+// inverse turns a ratio of rates into one of times.
+func inverse(of func(result.Round) (float64, error)) func(result.Round) (float64, error) {
+	return func(r result.Round) (float64, error) {
+		v, err := of(r)
+		return 1 / v, err
 	}
 }
 

@@ -1,12 +1,14 @@
 package suite
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"minisrp/bench/model"
 	"minisrp/bench/peer"
 	"minisrp/bench/result"
 	"minisrp/bench/rounds"
@@ -18,6 +20,7 @@ type Config struct {
 	Size     uint64         // of the pool's disks
 	Cases    *regexp.Regexp // of figures' names; nil: all
 	Duration time.Duration  // of a measurement of a client and a server
+	Dir      string         // for what lasts, on a disk
 }
 
 // Suite is the groups and the figures of a run.
@@ -26,6 +29,7 @@ type Suite struct {
 	kinds  map[string]peer.Kind // of the contestants that are servers
 	groups []rounds.Group
 	rules  []rule
+	bed    *model.Bed // of the loopback groups, when the first was measured
 }
 
 // rule makes a figure of the rounds of a group.
@@ -38,6 +42,8 @@ type rule struct {
 // New makes the suite, without what Cases leaves out. Errors: there is no such case.
 func New(cfg Config) (*Suite, error) {
 	s := &Suite{cfg: cfg, kinds: map[string]peer.Kind{}}
+	s.addLoopback()
+	s.addPriority()
 	s.addNBD()
 	s.addDisks()
 	s.addIdle()
@@ -63,6 +69,14 @@ func (s *Suite) narrow(cases *regexp.Regexp) error {
 		return fmt.Errorf("--cases %q: no case has such a name; there are %s", cases, strings.Join(names, ", "))
 	}
 	return nil
+}
+
+// Close ends what runs in this process.
+func (s *Suite) Close(ctx context.Context) error {
+	if s.bed == nil {
+		return nil
+	}
+	return s.bed.Close(ctx)
 }
 
 // Groups returns what is to be measured.

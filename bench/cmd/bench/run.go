@@ -120,6 +120,7 @@ func (o *runOptions) run(ctx context.Context, out, progress io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, cfg.Pool.Close()) }()
+	cfg.Dir = cfg.Pool.Dir()
 	s, err := suite.New(cfg)
 	if err != nil {
 		return exitcode.With(exitcode.Usage, err, "see: bench run --help")
@@ -133,6 +134,7 @@ func (o *runOptions) run(ctx context.Context, out, progress io.Writer) (err erro
 	r.Figures = s.Figures(r.Groups)
 	r.Seconds = time.Since(r.Started).Round(time.Second).Seconds()
 	r.Complete = err == nil
+	err = errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 	return errors.Join(err, o.save(r), show(out, r))
 }
 
