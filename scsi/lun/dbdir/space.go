@@ -70,11 +70,11 @@ func allocate(f *os.File, n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return fallocate(f, 0, n)
+	return fallocate(f, 0, 0, n)
 }
 
-func fallocate(f *os.File, mode uint32, n int64) error {
-	err := unix.Fallocate(int(f.Fd()), mode, 0, n)
+func fallocate(f *os.File, mode uint32, off, n int64) error {
+	err := unix.Fallocate(int(f.Fd()), mode, off, n)
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
 		return nil
@@ -93,7 +93,20 @@ func Prepare(path string, n int64) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(fallocate(f, unix.FALLOC_FL_KEEP_SIZE, n), f.Close())
+	return errors.Join(fallocate(f, unix.FALLOC_FL_KEEP_SIZE, 0, n), f.Close())
+}
+
+// Extend makes a file n bytes longer than off, and gives it blocks for them. On a file system that cannot do so they
+// come when they are written. Errors: ErrSpace.
+func Extend(f *os.File, off, n int64) error {
+	if err := fallocate(f, 0, off, n); err != nil {
+		return err
+	}
+	st, err := f.Stat()
+	if err == nil && st.Size() < off+n {
+		err = f.Truncate(off + n)
+	}
+	return err
 }
 
 // Reserve is the path of a file whose blocks are kept for when they are needed.

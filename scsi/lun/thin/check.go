@@ -52,6 +52,7 @@ func (d *DB) checkFiles() (fresh bool, err error) {
 	}
 	size, err := c.checkTables()
 	d.unclean = !c.clean && size <= verifyMost
+	d.sameBoot = c.clean || seal.Boot == bootID()
 	if err == nil {
 		err = c.checkRegistry()
 	}

@@ -17,6 +17,9 @@ type chunk struct {
 	set bitmap
 }
 
+// has reports whether an extent of the chunk is there.
+func (c *chunk) has(extent uint64) bool { return c.set.has(int(extent % chunkExtents)) }
+
 type bitmap [chunkExtents / 64]uint64
 
 func (m *bitmap) has(i int) bool { return m[i/64]>>(i%64)&1 != 0 }

@@ -42,18 +42,27 @@ type DB struct {
 	log  *slog.Logger
 	lock *os.File
 	room room
+	// sameBoot says that the system has not been started anew since it was opened the last time, or that it was closed.
+	sameBoot bool
 	// unclean says that it was not closed the last time, and is small enough for units to be read through.
 	unclean bool
 	stop    chan struct{}
 	ended   chan struct{} // the background goroutine has
 
+	slots     *slots    // fixed after construction
 	buffers   sync.Pool // *[batchBytes]byte
+	pages     sync.Pool // *[extentBytes]byte
 	flushes   lun.FlushGroup
-	dirSynced time.Time    // by flushes: the directory as it was last synced
-	garbage   atomic.Int64 // extents given back and not tidied up yet
-	changed   atomic.Bool  // something was committed since the last flush began
-	mark      uint64       // by flushes: see syncLogs
+	dirSynced time.Time     // by flushes: the directory as it was last synced
+	garbage   atomic.Int64  // extents given back and not tidied up yet
+	changed   atomic.Bool   // something was committed since the last flush began
+	mark      atomic.Uint64 // the last flush that has begun: see syncAll
+	settled   atomic.Uint64 // the last one that has ended
 	markFile  *os.File
+
+	// turn is held for reading over a change, and for writing when a flush begins. After chunks' locks.
+	turn sync.RWMutex
+
 	sinceLook atomic.Int64 // bytes written since the logs were looked at
 
 	// swap guards badger while changes are refused (see still.go). When they are not, it does not change.
@@ -76,6 +85,7 @@ func Open(dir string, opt Options) (*DB, error) {
 		dir: dir, log: opt.Log, stop: make(chan struct{}), ended: make(chan struct{}),
 		open: make(map[string]*Store), units: make(map[string]record),
 	}
+	d.pages.New = func() any { return new([extentBytes]byte) }
 	d.buffers.New = func() any { return new([batchBytes]byte) }
 	if d.log == nil {
 		d.log = slog.Default()
@@ -105,8 +115,11 @@ func (d *DB) start() error {
 	if d.markFile, err = os.OpenFile(filepath.Join(d.dir, "mark"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return errors.Join(err, d.lock.Close())
 	}
-	if err := d.openFiles(); err != nil {
+	if d.slots, err = openSlots(filepath.Join(d.dir, "data")); err != nil {
 		return errors.Join(err, d.markFile.Close(), d.lock.Close())
+	}
+	if err := d.openFiles(); err != nil {
+		return errors.Join(err, d.slots.close(), d.markFile.Close(), d.lock.Close())
 	}
 	d.startBackground()
 	d.room.wake() // to set the reserve aside, when badger has settled
@@ -171,6 +184,9 @@ func (d *DB) openFiles() error {
 	}
 	if err == nil {
 		err = d.checkMark()
+	}
+	if err == nil {
+		err = d.settleSlots()
 	}
 	if err == nil {
 		err = d.flush()
@@ -359,7 +375,7 @@ func (d *DB) Close(ctx context.Context) error {
 	if err == nil {
 		err = d.sealClosed()
 	}
-	err = errors.Join(err, d.room.refill(), d.markFile.Close(), d.lock.Close())
+	err = errors.Join(err, d.room.refill(), d.slots.close(), d.markFile.Close(), d.lock.Close())
 	if err != nil {
 		return &Error{Path: d.dir, Err: err}
 	}

@@ -13,8 +13,9 @@ import (
 // anew.
 var ErrDamaged = errors.New("damaged")
 
-// ErrVersion says that the database is a newer program's. The user starts that one, or takes another directory.
-var ErrVersion = errors.New("database of a newer program")
+// ErrVersion says that the database is another program's, a newer or an older one. The user starts that one, and
+// takes snapshots with it, or takes another directory.
+var ErrVersion = errors.New("database of another version")
 
 // Error says that a database cannot be used. It has been left as it is.
 type Error struct {
@@ -31,7 +32,7 @@ func (e *Error) Advice() string {
 	case errors.Is(e.Err, dbdir.ErrSpace):
 		return fmt.Sprintf("make room on the file system of %s", e.Path)
 	case errors.Is(e.Err, ErrVersion):
-		return "start the newer program, or choose another directory"
+		return "start the program that made it, to save snapshots, or choose another directory"
 	case errors.Is(e.Err, lun.ErrInUse):
 		return "end the process that has it, or choose another directory"
 	case errors.Is(e.Err, syscall.ENOTDIR):

@@ -17,33 +17,41 @@ import (
 // flush makes everything last that was committed before the call. Errors: lun.ErrLost, now and ever after.
 //
 // badger's own Sync would not do: it leaves out the logs of the tables that are on their way from memory to the disk.
-func (d *DB) flush() error { return d.flushes.Flush(d.syncLogs) }
+func (d *DB) flush() error { return d.flushes.Flush(d.syncAll) }
 
-// syncLogs syncs the logs, and the directory when it has changed. A log that is gone meanwhile has become a table,
-// which was synced, and stands in the manifest, which was too.
+// syncAll syncs the data file and the logs, both at a time since entries say when they hold, and the directory when it
+// has changed. A log that is gone meanwhile has become a table, which was synced, and stands in the manifest, which was too.
 //
-// The last thing in the logs is a mark, whose number is noted in a file when it has been synced: so that Open sees when
-// a log is gone.
-func (d *DB) syncLogs() error {
+// The last thing in the logs is a mark, whose number is noted in a file when all has been synced: so that Open sees when
+// a log is gone, and which entries may lack their bytes.
+func (d *DB) syncAll() error {
 	if !d.changed.Swap(false) {
 		return nil
 	}
-	d.mark++
-	if err := put(d.badger, markKey, d.mark); err != nil {
+	d.turn.Lock()
+	n := d.mark.Add(1)
+	leaving := d.slots.flushing()
+	d.turn.Unlock()
+	data := make(chan error, 1)
+	go func() { data <- d.slots.sync() }()
+	err := put(d.badger, markKey, n)
+	if err == nil {
+		err = d.syncFiles()
+	}
+	if err = errors.Join(err, <-data); err != nil {
 		return err
 	}
-	if err := d.syncFiles(); err != nil {
-		return err
-	}
-	d.noteMark()
+	d.noteMark(n)
+	d.settled.Store(n)
+	d.slots.flushed(leaving)
 	return nil
 }
 
 // markDigits is the length of the number in the mark's file, which is written over in its place: that takes no space.
 const markDigits = 20
 
-func (d *DB) noteMark() {
-	if _, err := d.markFile.WriteAt(fmt.Appendf(nil, "%0*d", markDigits, d.mark), 0); err != nil {
+func (d *DB) noteMark(n uint64) {
+	if _, err := d.markFile.WriteAt(fmt.Appendf(nil, "%0*d", markDigits, n), 0); err != nil {
 		d.log.Warn("the mark of the thin store cannot be noted", keyPath, d.markFile.Name(), keyError, err)
 	}
 }
@@ -51,13 +59,15 @@ func (d *DB) noteMark() {
 // checkMark compares the mark in the database with the one that was synced last.
 func (d *DB) checkMark() error {
 	d.changed.Store(true)
+	var last uint64
 	err := d.badger.View(func(tx *badger.Txn) error {
-		_, err := get(tx, markKey, &d.mark)
+		_, err := get(tx, markKey, &last)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	d.mark.Store(last)
 	b := make([]byte, markDigits)
 	if _, err := d.markFile.ReadAt(b, 0); errors.Is(err, io.EOF) {
 		return nil // new, or killed when it was
@@ -68,9 +78,10 @@ func (d *DB) checkMark() error {
 	if err != nil {
 		return damaged("its mark %s is no number", d.markFile.Name())
 	}
-	if n > d.mark {
-		return damaged("it lacks what was written last: it has flush %d, and %d were told", d.mark, n)
+	if n > last {
+		return damaged("it lacks what was written last: it has flush %d, and %d were told", last, n)
 	}
+	d.settled.Store(n)
 	return nil
 }
 
@@ -108,6 +119,10 @@ func syncFile(name string) error {
 		return err
 	}
 	defer f.Close()
+	return fdatasync(f)
+}
+
+func fdatasync(f *os.File) error {
 	for {
 		if err := unix.Fdatasync(int(f.Fd())); !errors.Is(err, unix.EINTR) {
 			return err

@@ -54,10 +54,18 @@ const (
 	spendBelow = reserveBytes / 2
 	keepFree   = 8 << 20
 
-	// tidyBytes is what must have been given back since the last time before compactions are made for its sake. They
-	// are made for databases up to tidyMost: what they cost is in proportion to the database, and holds writes up.
-	tidyBytes = 16 << 20
-	tidyMost  = 4 << 30
+	// tidyBytes is what must have been given back since the last time before the file system gets it. It gets pieces of
+	// 64 slots, and as many as punchWords at a time: they cannot be written meanwhile.
+	tidyBytes  = 16 << 20
+	punchWords = 64
+
+	// growBytes is what the data file grows by.
+	growBytes = 16 << 20
+
+	// logEntryBytes is what an entry of an extent takes in badger's log, with its key, and bitmapEntries what a bitmap
+	// and a transaction take, counted as such.
+	logEntryBytes = 96
+	bitmapEntries = 8
 
 	// verifyMost is the size up to which every byte of a database is checked when it is opened: a second a GiB. Of a
 	// larger one only the tables' indexes are; blocks are checked when they are read.
@@ -73,7 +81,7 @@ const (
 	maxSize = 64 << 40
 
 	// version is the number of the layout of keys and values that this package reads and writes.
-	version = 1
+	version = 2
 
 	// magic tells badger that a database is this package's.
 	magic = 0x5401

@@ -2,10 +2,11 @@ package thin
 
 // Keys of log records.
 const (
-	keyPath   = "path"
-	keyError  = "error"
-	keyUnit   = "unit"
-	keyOffset = "offset"
-	keyFree   = "free_mib"
-	keyNeeded = "needed_mib"
+	keyPath    = "path"
+	keyError   = "error"
+	keyUnit    = "unit"
+	keyOffset  = "offset"
+	keyExtents = "extents"
+	keyFree    = "free_mib"
+	keyNeeded  = "needed_mib"
 )

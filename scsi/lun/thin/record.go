@@ -13,9 +13,8 @@ import (
 //
 //	"thin"                  super
 //	"flushed"               number of the last flush
-//	"p" I                   padding, see pushTable
 //	"u" NAME                record of the unit
-//	"e" NUMBER "d" EXTENT   data: extentBytes, or one byte for zeros
+//	"e" NUMBER "d" EXTENT   entry: where the bytes are
 //	"e" NUMBER "k" NAME     what is kept for the unit
 //	"e" NUMBER "m" CHUNK    bitmap of the extents that are there; none, if none is
 //
@@ -23,8 +22,8 @@ import (
 const (
 	superKey    = "thin"
 	markKey     = "flushed"
-	padKeys     = "p"
 	unitKeys    = "u"
+	extentKeys  = 'e'
 	dataKeys    = 'd'
 	keptKeys    = 'k'
 	bitmapKeys  = 'm'
@@ -48,12 +47,12 @@ type record struct {
 
 // unitPrefix is what the keys of a unit begin with.
 func unitPrefix(number uint32) []byte {
-	return binary.BigEndian.AppendUint32([]byte{'e'}, number)
+	return binary.BigEndian.AppendUint32([]byte{extentKeys}, number)
 }
 
 // appendKey appends the key of an extent or a chunk.
 func appendKey(b []byte, number uint32, kind byte, at uint64) []byte {
-	b = append(b, 'e')
+	b = append(b, extentKeys)
 	b = binary.BigEndian.AppendUint32(b, number)
 	b = append(b, kind)
 	return binary.BigEndian.AppendUint64(b, at)
@@ -107,6 +106,8 @@ func checkSuper(db *badger.DB, fresh bool) error {
 		return damaged("it says nothing of itself")
 	case s.Version > version:
 		return fmt.Errorf("%w: it has version %d, and this program knows %d", ErrVersion, s.Version, version)
+	case s.Version == 1:
+		return fmt.Errorf("%w: it has version 1, and this program reads version %d", ErrVersion, version)
 	case s.Version < 1 || s.Extent != extentBytes:
 		return damaged("it has version %d and extents of %d bytes", s.Version, s.Extent)
 	}

@@ -104,15 +104,12 @@ func (d *DB) restoreFrame(kvs []*pb.KV, u record) error {
 	if err := d.room.check(writeNeeds); err != nil {
 		return err
 	}
-	if err := d.written(batchBytes); err != nil {
-		return err
-	}
-	err := d.badger.Update(func(tx *badger.Txn) error {
+	err := d.update(u.Number, uint64(len(kvs)), func(c *change) error {
 		for _, kv := range kvs {
 			if !restorable(kv, u.Size) {
 				return badSnapshot("%d bytes under key %x", len(kv.Value), kv.Key)
 			}
-			if err := tx.Set(append(unitPrefix(u.Number), kv.Key...), kv.Value); err != nil {
+			if err := c.restore(kv); err != nil {
 				return err
 			}
 		}
@@ -122,6 +119,26 @@ func (d *DB) restoreFrame(kvs []*pb.KV, u record) error {
 		return badSnapshot("frame of %d keys", len(kvs))
 	}
 	return err
+}
+
+// restore makes what a snapshot has under a key that of the unit.
+func (c *change) restore(kv *pb.KV) error {
+	key := append(unitPrefix(c.number), kv.Key...)
+	if kv.Key[0] != dataKeys {
+		return c.tx.Set(key, kv.Value)
+	}
+	if _, err := c.tx.Get(key); !errors.Is(err, badger.ErrKeyNotFound) {
+		if err == nil {
+			err = badSnapshot("key %x is there twice", kv.Key)
+		}
+		return err
+	}
+	data := kv.Value
+	if len(data) == 1 {
+		data = zeros[:]
+	}
+	extent, _ := numberOf(key)
+	return c.set(extent, data, func(uint64) bool { return false })
 }
 
 // restorable reports whether a key and its value can be those of a disk of a size.
@@ -151,8 +168,8 @@ func (d *DB) remove(ctx context.Context, name string, u record) error {
 			return err
 		}
 		more = false
-		err := d.badger.Update(func(tx *badger.Txn) error {
-			it := tx.NewIterator(badger.IteratorOptions{Prefix: unitPrefix(u.Number)})
+		err := d.update(u.Number, chunkExtents, func(c *change) error {
+			it := c.tx.NewIterator(badger.IteratorOptions{Prefix: unitPrefix(u.Number)})
 			defer it.Close()
 			n := 0
 			for it.Rewind(); it.Valid(); it.Next() {
@@ -160,11 +177,11 @@ func (d *DB) remove(ctx context.Context, name string, u record) error {
 					more = true
 					return nil
 				}
-				if err := tx.Delete(it.Item().KeyCopy(nil)); err != nil {
+				if err := c.forget(it.Item()); err != nil {
 					return err
 				}
 			}
-			return tx.Delete([]byte(unitKeys + name))
+			return c.tx.Delete([]byte(unitKeys + name))
 		})
 		if err != nil {
 			return err
@@ -173,4 +190,17 @@ func (d *DB) remove(ctx context.Context, name string, u record) error {
 	delete(d.units, name)
 	d.changed.Store(true)
 	return d.flush()
+}
+
+// forget deletes a key of the unit.
+func (c *change) forget(item *badger.Item) error {
+	key := item.KeyCopy(nil)
+	if len(key) == numberedKey && key[prefixSize] == dataKeys {
+		var e entry
+		if err := item.Value(e.decode); err != nil {
+			return err
+		}
+		c.leave(&e)
+	}
+	return c.tx.Delete(key)
 }

@@ -26,21 +26,24 @@ type snapshotHeader struct {
 	BlockSize uint32 `json:"block_size"`
 }
 
-const snapshotFormat = "minisrp thin snapshot"
+const (
+	snapshotFormat  = "minisrp thin snapshot"
+	snapshotVersion = 1
+)
 
 // Snapshot writes the unit as it is at one moment, which lies between the call and the return: what was acknowledged
 // before the call is in it. The unit goes on meanwhile. Errors: ErrDamaged, w's, ctx's.
 func (s *Store) Snapshot(ctx context.Context, w io.Writer) error {
 	sum := sha256.New()
 	out := io.MultiWriter(w, sum)
-	head, err := json.Marshal(snapshotHeader{snapshotFormat, version, s.name, s.info.Size, s.info.BlockSize})
+	head, err := json.Marshal(snapshotHeader{snapshotFormat, snapshotVersion, s.name, s.info.Size, s.info.BlockSize})
 	if err != nil {
 		return err
 	}
 	if _, err := out.Write(append(head, '\n')); err != nil {
 		return err
 	}
-	if err := s.stream(ctx, out); err != nil {
+	if err := s.db.slots.hold(func() error { return s.stream(ctx, out) }); err != nil {
 		return fmt.Errorf("snapshot of %s: %w", s.name, err)
 	}
 	if err := writeFrame(out, nil); err != nil {
@@ -67,7 +70,7 @@ func (s *Store) stream(ctx context.Context, w io.Writer) error {
 		if item.IsDeletedOrExpired() {
 			return nil, nil
 		}
-		value, err := item.ValueCopy(nil)
+		value, err := s.snapshotValue(key, item)
 		if err != nil {
 			failed = damaged("key %x: %w", key, err)
 			return nil, err
@@ -94,6 +97,22 @@ func (s *Store) stream(ctx context.Context, w io.Writer) error {
 	return failed
 }
 
+// snapshotValue returns what a key has in a snapshot: extents have their bytes there, or one byte for zeros.
+func (s *Store) snapshotValue(key []byte, item *badger.Item) (value []byte, err error) {
+	if key[prefixSize] != dataKeys {
+		return item.ValueCopy(nil)
+	}
+	err = item.Value(func(b []byte) error {
+		if len(b) == 1 {
+			value = zeros[:1]
+			return nil
+		}
+		value = make([]byte, extentBytes)
+		return s.db.load(b, value)
+	})
+	return value, err
+}
+
 func writeFrame(w io.Writer, kvs []*pb.KV) error {
 	b, err := proto.Marshal(&pb.KVList{Kv: kvs})
 	if err != nil {
@@ -118,8 +137,8 @@ func readHeader(r io.Reader) (h snapshotHeader, err error) {
 	if err := json.Unmarshal(line, &h); err != nil || h.Format != snapshotFormat {
 		return h, badSnapshot("it does not begin like one")
 	}
-	if h.Version != version {
-		return h, badSnapshot("version %d, want %d", h.Version, version)
+	if h.Version != snapshotVersion {
+		return h, badSnapshot("version %d, want %d", h.Version, snapshotVersion)
 	}
 	return h, nil
 }

@@ -138,24 +138,24 @@ func (s *Store) readChunk(to *cursor, off, n uint64) error {
 	}
 	tx := s.db.badger.NewTransaction(false)
 	defer tx.Discard()
+	page := s.db.pages.Get().(*[extentBytes]byte)
+	defer s.db.pages.Put(page)
 	return parts(off, n, extentBytes, func(off, n uint64) error {
 		extent := off / extentBytes
 		if !c.set.has(int(extent % chunkExtents)) {
 			to.clear(int(n))
 			return nil
 		}
-		return s.extent(tx, extent, func(b []byte) {
-			if b == nil {
-				to.clear(int(n))
-			} else {
-				to.scatter(b[off%extentBytes:][:n])
-			}
-		})
+		if err := s.extent(tx, extent, page[:]); err != nil {
+			return err
+		}
+		to.scatter(page[off%extentBytes:][:n])
+		return nil
 	})
 }
 
-// extent reads an extent that is there; nil stands for zeros.
-func (s *Store) extent(tx *badger.Txn, extent uint64, fn func(b []byte)) (err error) {
+// extent reads an extent that is there.
+func (s *Store) extent(tx *badger.Txn, extent uint64, data []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil { // badger's, over a damaged table
 			err = damaged("%v", r)
@@ -164,23 +164,33 @@ func (s *Store) extent(tx *badger.Txn, extent uint64, fn func(b []byte)) (err er
 			s.db.log.Error("an extent cannot be read", keyPath, s.db.dir, keyUnit, s.name, keyOffset, extent*extentBytes, keyError, err)
 		}
 	}()
-	item, err := tx.Get(appendKey(make([]byte, 0, numberedKey), s.number, dataKeys, extent))
-	if err == nil {
-		err = item.Value(func(b []byte) error {
-			switch len(b) {
-			case extentBytes:
-				fn(b)
-			case 1:
-				fn(nil)
-			default:
-				return damaged("extent of %d bytes", len(b))
-			}
-			return nil
-		})
-	} else if errors.Is(err, badger.ErrKeyNotFound) {
-		err = damaged("its extent is gone")
+	var key [numberedKey]byte
+	item, err := tx.Get(appendKey(key[:0], s.number, dataKeys, extent))
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return damaged("its extent is gone")
+	} else if err != nil {
+		return err
 	}
-	return err
+	return item.Value(func(b []byte) error { return s.db.load(b, data) })
+}
+
+// load reads the bytes that the value of an extent's key stands for.
+func (d *DB) load(value, data []byte) error {
+	var e entry
+	if err := e.decode(value); err != nil {
+		return err
+	}
+	if e.slot == noSlot {
+		clear(data)
+		return nil
+	}
+	if err := d.slots.read(data, e.slot); err != nil {
+		return err
+	}
+	if !e.holds(data) {
+		return damaged("slot %d is not what was written", e.slot)
+	}
+	return nil
 }
 
 // Write leaves the bytes to the page cache, or, with fua, waits until they are on the medium.
@@ -218,14 +228,7 @@ func (s *Store) writeBatch(from *cursor, off, n uint64) error {
 	for e := first; e <= last; e++ {
 		after.add(int(e % chunkExtents))
 	}
-	return s.change(c, &after, writeNeeds, uint64(len(data)), func(tx *badger.Txn) error {
-		for e := first; e <= last; e++ {
-			if err := s.setExtent(tx, e, data[(e-first)*extentBytes:][:extentBytes]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return s.change(c, &after, writeNeeds, last-first+1, func(ch *change) error { return ch.set(first, data, c.has) })
 }
 
 // rest fills in what an extent has before from and behind to.
@@ -245,48 +248,34 @@ func (s *Store) rest(c *chunk, extent uint64, data []byte, from, to uint64) erro
 	}
 	tx := s.db.badger.NewTransaction(false)
 	defer tx.Discard()
-	return s.extent(tx, extent, func(b []byte) {
-		if b != nil {
-			copy(data[:from], b)
-			copy(data[to:], b[to:])
-		}
-	})
+	page := s.db.pages.Get().(*[extentBytes]byte)
+	defer s.db.pages.Put(page)
+	err := s.extent(tx, extent, page[:])
+	copy(data[:from], page[:])
+	copy(data[to:], page[to:])
+	return err
 }
 
 var zeros [extentBytes]byte // read only
 
-// setExtent puts an extent into a transaction.
-func (s *Store) setExtent(tx *badger.Txn, extent uint64, data []byte) error {
-	if string(data) == string(zeros[:]) {
-		data = zeros[:1]
-	}
-	return tx.Set(appendKey(make([]byte, 0, numberedKey), s.number, dataKeys, extent), data)
-}
-
-// change makes a change of about size bytes to a chunk whose lock is held, after which it has the extents given. It
+// change changes a chunk whose lock is held, after which it has the extents given, and some entries of the database. It
 // wants need bytes of free space.
-func (s *Store) change(c *chunk, after *bitmap, need, size uint64, fn func(tx *badger.Txn) error) error {
+func (s *Store) change(c *chunk, after *bitmap, need, entries uint64, fn func(ch *change) error) error {
 	if s.closed.Load() {
 		return ErrClosed
 	}
 	if err := s.db.room.check(need); err != nil {
 		return err
 	}
-	if err := s.db.written(size); err != nil {
+	err := s.db.update(s.number, entries+bitmapEntries, func(ch *change) error {
+		if err := fn(ch); err != nil {
+			return err
+		}
+		return s.setBitmap(ch.tx, c, after)
+	})
+	if err != nil {
 		return err
 	}
-	tx := s.db.badger.NewTransaction(true)
-	defer tx.Discard()
-	if err := fn(tx); err != nil {
-		return err
-	}
-	if err := s.setBitmap(tx, c, after); err != nil {
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	s.db.changed.Store(true)
 	s.live.Add(int64(after.count() - c.set.count()))
 	c.set = *after
 	return nil

@@ -1,10 +1,6 @@
 package thin
 
-import (
-	"context"
-
-	"github.com/dgraph-io/badger/v4"
-)
+import "context"
 
 // Unmap gives bytes back; what lies in extents that others of their bytes keep is made zeros.
 func (s *Store) Unmap(ctx context.Context, off, n uint64) error {
@@ -30,7 +26,7 @@ func (s *Store) zeroChunk(off, n uint64, hole bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, after, changed := c.set.count(), c.set, false
-	edit := func(tx *badger.Txn) error {
+	edit := func(ch *change) error {
 		return parts(off, n, extentBytes, func(off, n uint64) error {
 			extent := off / extentBytes
 			i := int(extent % chunkExtents)
@@ -39,10 +35,10 @@ func (s *Store) zeroChunk(off, n uint64, hole bool) error {
 				return nil
 			case whole && hole:
 				after.drop(i)
-				return tx.Delete(appendKey(make([]byte, 0, numberedKey), s.number, dataKeys, extent))
+				return ch.drop(extent)
 			case whole:
 				after.add(i)
-				return s.setExtent(tx, extent, zeros[:])
+				return ch.set(extent, zeros[:], c.has)
 			}
 			after.add(i)
 			data := make([]byte, extentBytes)
@@ -50,7 +46,7 @@ func (s *Store) zeroChunk(off, n uint64, hole bool) error {
 			if err := s.rest(c, extent, data, from, from+n); err != nil {
 				return err
 			}
-			return s.setExtent(tx, extent, data)
+			return ch.set(extent, data, c.has)
 		})
 	}
 	// What is not there needs no transaction.
@@ -60,7 +56,7 @@ func (s *Store) zeroChunk(off, n uint64, hole bool) error {
 	if !changed {
 		return nil
 	}
-	if err := s.change(c, &after, freeNeeds, 64*(1+n/extentBytes), edit); err != nil {
+	if err := s.change(c, &after, freeNeeds, 1+n/extentBytes, edit); err != nil {
 		return err
 	}
 	s.db.givenBack(before - after.count())
