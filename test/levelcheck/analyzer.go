@@ -88,6 +88,7 @@ func run(pass *analysis.Pass, heap *Heap) (any, error) {
 	c.reportAllocs()
 	c.exportFacts()
 	c.checkConversions()
+	c.reportReached()
 	c.reportUnused()
 	return c.result(), nil
 }

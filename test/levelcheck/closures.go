@@ -63,6 +63,10 @@ func (c *checker) findClosures() {
 						set(e, nil)
 					}
 				}
+			case *ast.SelectorExpr:
+				if sel := c.pass.TypesInfo.Selections[n]; sel != nil && sel.Kind() == types.MethodVal && isPointer(sel.Obj().(*types.Func).Signature().Recv().Type()) {
+					set(n.X, nil) // and so may a method that gets it
+				}
 			case *ast.UnaryExpr:
 				if n.Op == token.AND {
 					set(n.X, nil) // whoever has the address may put another one in

@@ -71,6 +71,10 @@ func (c *checker) conversionsIn(n ast.Node, stack []ast.Node) {
 		c.ranges(n)
 	case *ast.UnaryExpr:
 		c.address(n)
+	case *ast.IndexExpr:
+		if m, ok := coreType(info.TypeOf(n.X)).(*types.Map); ok {
+			c.add(n.Index, m.Key(), nil)
+		}
 	case *ast.SendStmt:
 		if ch, ok := coreType(info.TypeOf(n.Chan)).(*types.Chan); ok {
 			c.add(n.Value, ch.Elem(), nil)
@@ -116,7 +120,7 @@ func (c *checker) keep(v conversion) {
 		}
 		return
 	}
-	if c.structs(v) {
+	if c.structs(v) || c.pointers(v) {
 		return
 	}
 	if funcSignature(v.to) != nil || types.IsInterface(v.to) {
@@ -135,6 +139,21 @@ func (c *checker) structs(v conversion) bool {
 		if from.Field(i) != to.Field(i) {
 			c.keep(conversion{pos: v.pos, given: from.Field(i), from: from.Field(i).Type(), to: to.Field(i).Type(), holder: to.Field(i)})
 		}
+	}
+	return true
+}
+
+// pointers records what the conversion of a pointer makes of what it points to, which may be put in and taken out by
+// either name.
+func (c *checker) pointers(v conversion) bool {
+	from, ok := v.from.Underlying().(*types.Pointer)
+	to, ok2 := v.to.Underlying().(*types.Pointer)
+	if !ok || !ok2 {
+		return false
+	}
+	if !types.Identical(from.Elem(), to.Elem()) {
+		c.keep(conversion{pos: v.pos, from: from.Elem(), to: to.Elem()})
+		c.keep(conversion{pos: v.pos, from: to.Elem(), to: from.Elem()})
 	}
 	return true
 }
@@ -162,6 +181,18 @@ func rangeTypes(t types.Type) (key, value types.Type) {
 		return t.Key(), t.Elem()
 	case *types.Chan:
 		return t.Elem(), nil
+	case *types.Pointer:
+		return rangeTypes(t.Elem())
+	case *types.Signature: // what it gives to yield
+		if t.Params().Len() == 1 {
+			if yield := funcSignature(t.Params().At(0).Type()); yield != nil {
+				types := [2]types.Type{}
+				for i := range min(2, yield.Params().Len()) {
+					types[i] = yield.Params().At(i).Type()
+				}
+				return types[0], types[1]
+			}
+		}
 	}
 	return nil, nil
 }
@@ -236,6 +267,11 @@ func (c *checker) elements(lit *ast.CompositeLit) {
 		c.elementsOf(lit, t.Elem())
 	case *types.Map:
 		c.elementsOf(lit, t.Elem())
+		for _, elt := range lit.Elts {
+			if kv, ok := elt.(*ast.KeyValueExpr); ok {
+				c.add(kv.Key, t.Key(), nil)
+			}
+		}
 	}
 }
 
@@ -271,11 +307,44 @@ func (c *checker) instantiation(id *ast.Ident, inst types.Instance) {
 	}
 }
 
+// coreType is the underlying type; of a type parameter that of what it may stand for, one that the rules are about before
+// others.
 func coreType(t types.Type) types.Type {
 	if t == nil {
 		return nil
 	}
-	return t.Underlying()
+	param, ok := types.Unalias(t).(*types.TypeParam)
+	if !ok {
+		return t.Underlying()
+	}
+	var core types.Type
+	var visit func(t types.Type)
+	visit = func(t types.Type) {
+		switch u := t.Underlying().(type) {
+		case *types.Interface:
+			for i := range u.NumEmbeddeds() {
+				switch e := types.Unalias(u.EmbeddedType(i)).(type) {
+				case *types.Union:
+					for j := range e.Len() {
+						visit(e.Term(j).Type())
+					}
+				default:
+					visit(e)
+				}
+			}
+		case *types.Chan, *types.Signature, *types.Map:
+			core = u
+		default:
+			if b, ok := u.(*types.Basic); core == nil || ok && b.Info()&types.IsString != 0 {
+				core = u
+			}
+		}
+	}
+	visit(param.Constraint())
+	if core == nil {
+		return t.Underlying()
+	}
+	return core
 }
 
 // enclosingResults returns the results of the innermost function on the stack.

@@ -23,7 +23,9 @@
 //
 // # Rules
 //
-//	raise     Raise by who has a frame already; Lower by who did not raise; a return without Lower
+//	raise     Raise by who has a frame already; Lower by who did not raise; Raise without Lower, in one function and on
+//	          all ways through it; either as a value or through an interface; a frame that is kept, or handed on while
+//	          it is not raised
 //	passive   a call of a Passive function
 //	blocks    a call of a computing function that breaks a rule, or has no body to look into
 //	dynamic   a call through an interface method or function value without a mark; range over a function
@@ -71,18 +73,20 @@
 //	//level:allow RULE: reason
 //
 // on its own line frees the statement that starts on the next line from one rule. mark and allow know no exemption, nor
-// do the functions of the data path (StartIO, BuildIO, Post, Poll, handleRSP). The command prints all of them, and fails
+// do the functions of the data path (StartIO, BuildIO, Post, Poll, handleRSP), nor what these call in their package. The
+// command prints all of them, and fails
 // when there are more than 10 outside packages for tests.
 //
 // # Limits
 //
-// Reflection and unsafe are not followed. A frame that one function raises and another lowers is not seen between the
-// two. Package verbs/dispatch checks when the program runs what this one cannot: see its tag
-// leveltwin.
+// Reflection and unsafe are not followed, nor a spin lock that is taken for a retry because its state is read anew each
+// time. Files that the build leaves out, by tags or by system, are not looked at. Package verbs/dispatch checks when the
+// program runs what this one cannot: see its tag leveltwin.
 //
 // # Testing
 //
 // testdata holds for every rule a package that breaks it, with what must be said on each line, and what is near to
 // it and allowed. A second one breaks it directly, through an interface, a function value, a closure, a generic function
-// and a generic type; a table in routes_test.go fails for a rule or a route that has none.
+// and a generic type; a table in routes_test.go fails for a rule or a route that has none. Package fool keeps the ways on
+// which the checker was once got past.
 package levelcheck

@@ -107,6 +107,35 @@ func (c *checker) exempt(pos token.Pos, rule string) *Exemption {
 	return nil
 }
 
+// reportReached refuses exemptions in what the functions of the data path call in their own package: they are part of it.
+func (c *checker) reportReached() {
+	from := make(map[*node]string)
+	var visit func(n *node, name string)
+	visit = func(n *node, name string) {
+		if from[n] != "" {
+			return
+		}
+		from[n] = name
+		for _, e := range n.static {
+			visit(e.callee, name)
+		}
+	}
+	for _, n := range c.nodes {
+		if n.fn != nil && neverExempt[n.fn.Name()] {
+			visit(n, n.fn.Name())
+		}
+	}
+	for _, list := range c.exemptions {
+		for _, e := range list {
+			for n, name := range from {
+				if n.root.Pos() <= e.pos && e.pos < n.root.End() && !IsTestSupport(c.pass.Pkg.Path()) {
+					c.report(e.pos, ruleAllow, "%s is called by %s, which is the data path, where no exemption stands", n.name, name)
+				}
+			}
+		}
+	}
+}
+
 func (c *checker) reportUnused() {
 	for _, list := range c.exemptions {
 		for _, e := range list {

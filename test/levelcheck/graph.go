@@ -65,6 +65,9 @@ func (c *checker) findNodes() {
 
 func (c *checker) addDecl(decl *ast.FuncDecl) {
 	fn, ok := c.pass.TypesInfo.Defs[decl.Name].(*types.Func)
+	if ok && decl.Body == nil && c.levelOf(fn) == Dispatch {
+		c.report(decl.Name.Pos(), ruleMark, "%s has no body here, so that nobody can tell whether it keeps to its level", fn.Name())
+	}
 	if !ok || decl.Body == nil || isCgo(fn.Name()) {
 		return
 	}
@@ -136,7 +139,10 @@ func (c *checker) reportNodes() {
 			}
 		}
 		if n.region != nil {
-			c.reportMissingLower(n)
+			c.reportMisuse(n)
+		}
+		if n.level != Dispatch {
+			c.checkFrames(n)
 		}
 	}
 }

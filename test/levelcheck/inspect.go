@@ -32,6 +32,7 @@ func (b *body) visit(n ast.Node) bool {
 	case nil:
 		return false
 	case *ast.FuncLit:
+		b.capturesFrame(n)
 		return b.inline[n] // others are functions of their own
 	case *ast.GoStmt:
 		b.started[n.Call] = true

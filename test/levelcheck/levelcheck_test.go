@@ -20,7 +20,7 @@ func TestRules(t *testing.T) {
 	analysistest.Run(t, testdata(t), levelcheck.New(nil),
 		"./raise", "./passive", "./blocks/...", "./dynamic", "./convert/...", "./channel", "./lock", "./sleep",
 		"./gostmt", "./deferred", "./loop", "./pool", "./std", "./mark", "./allow", "./panics",
-		"./flows", "./routes/...")
+		"./flows", "./fool", "./routes/...")
 }
 
 // TestNoAlloc checks the packages whose rules need the compiler's report.

@@ -53,10 +53,13 @@ func (c *checker) readMarks() {
 						attach(doc, id)
 					}
 				}
-			case *ast.InterfaceType:
-				attachFields(n.Methods, attach)
-			case *ast.StructType:
-				attachFields(n.Fields, attach)
+			case *ast.TypeSpec:
+				switch typ := n.Type.(type) {
+				case *ast.InterfaceType:
+					attachFields(typ.Methods, attach)
+				case *ast.StructType:
+					attachFields(typ.Fields, attach)
+				}
 			}
 			return true
 		})
@@ -129,7 +132,16 @@ func (c *checker) attach(comment *ast.Comment, obj types.Object) {
 		c.report(comment.Pos(), ruleMark, "marked dispatch, but takes a context.Context first, which means passive")
 		return
 	}
+	if mark.Level == Passive && ofSignature(sig) == Dispatch && !isTransition(asFunc(obj)) {
+		c.report(comment.Pos(), ruleMark, "marked passive, but takes a *dispatch.Frame first, which means dispatch")
+		return
+	}
 	c.pass.ExportObjectFact(obj, &mark)
+}
+
+func asFunc(obj types.Object) *types.Func {
+	fn, _ := obj.(*types.Func)
+	return fn
 }
 
 // directiveText is a directive's line without a comment behind it.
@@ -151,7 +163,7 @@ func (c *checker) checkComment(comment *ast.Comment, used map[*ast.Comment]bool)
 		c.report(comment.Pos(), ruleMark, "looks like a mark but is none: a mark starts with //level: without spaces")
 	case !strings.HasPrefix(comment.Text, directive), strings.HasPrefix(comment.Text, directive+"allow"), used[comment]:
 	default:
-		c.report(comment.Pos(), ruleMark, "the mark belongs to no declaration: put it in the doc comment of what it marks")
+		c.report(comment.Pos(), ruleMark, "the mark belongs to no declaration: put it in the doc comment of what it marks, which has a name, or is a field or method of a type that has one")
 	}
 }
 

@@ -27,6 +27,24 @@ func visitChannel(b *body, n ast.Node) {
 	}
 }
 
+// decided returns the send or receive of a case, without those that stand in what it sends or where it puts what it has
+// received.
+func decided(comm ast.Stmt) ast.Node {
+	var e ast.Expr
+	switch comm := comm.(type) {
+	case *ast.SendStmt:
+		return comm
+	case *ast.ExprStmt:
+		e = comm.X
+	case *ast.AssignStmt:
+		e = comm.Rhs[0]
+	}
+	if op, ok := ast.Unparen(e).(*ast.UnaryExpr); ok {
+		return op
+	}
+	return nil
+}
+
 // selects notes the operations that a select decides on, so that they count as part of it.
 func (b *body) selects(s *ast.SelectStmt) {
 	executed, polls := s.Pos(), false
@@ -37,19 +55,9 @@ func (b *body) selects(s *ast.SelectStmt) {
 			continue
 		}
 		executed = comm.Pos()
-		ast.Inspect(comm, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.SendStmt:
-				b.polled[n] = true
-				return false
-			case *ast.UnaryExpr:
-				if n.Op == token.ARROW {
-					b.polled[n] = true
-					return false
-				}
-			}
-			return true
-		})
+		if op := decided(comm); op != nil {
+			b.polled[op] = true
+		}
 	}
 	if !polls {
 		b.findAt(ruleChannel, s.Pos(), executed, "a select without default waits")

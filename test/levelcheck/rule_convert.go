@@ -69,10 +69,28 @@ func (c *checker) wrongConversion(v conversion) (wrong, rule string) {
 		}
 		return c.slowFunction(v), ruleNoAlloc
 	}
+	if wrong = c.hidesDoor(v); wrong != "" {
+		return wrong, ruleRaise
+	}
 	if wrong = c.wrongObject(v, c.dispatchMethod); wrong != "" {
 		return wrong, ruleConvert
 	}
 	return c.wrongObject(v, c.pathMethod), ruleNoAlloc
+}
+
+// hidesDoor says why a frame or a processor must not become an interface; "" if it may.
+func (c *checker) hidesDoor(v conversion) string {
+	iface, ok := v.to.Underlying().(*types.Interface)
+	if !ok || isNil(v.from) {
+		return ""
+	}
+	for method := range iface.Methods() {
+		obj, _, _ := types.LookupFieldOrMethod(v.from, true, method.Pkg(), method.Name())
+		if fn := asFunc(obj); isTransition(fn) {
+			return c.funcName(fn) + " is called through an interface: who raises and who lowers is then not seen"
+		}
+	}
+	return ""
 }
 
 // slowFunction says why a value must not become a function of the data path; "" if it may.
@@ -141,7 +159,7 @@ func (c *checker) wrongFunction(v conversion) string {
 // wrongObject says why an object must not be called through an interface; "" if it may.
 func (c *checker) wrongObject(v conversion, asks func(method *types.Func) demand) string {
 	iface, ok := v.to.Underlying().(*types.Interface)
-	if !ok || types.Identical(v.from, v.to) || isNil(v.from) {
+	if !ok || isNil(v.from) {
 		return ""
 	}
 	for method := range iface.Methods() {

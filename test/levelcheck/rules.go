@@ -41,7 +41,7 @@ func allRules() []rule {
 		{name: ruleChannel, visit: visitChannel},
 		{name: ruleDefer, visit: visitDefer},
 		{name: ruleGo, visit: visitGo, call: callGo},
-		{name: ruleRaise, call: callRaise},
+		{name: ruleRaise, visit: visitRaise, call: callRaise},
 		{name: ruleLock, call: callLock},
 		{name: ruleSleep, call: callSleep},
 		{name: rulePool, call: callPool},

@@ -183,3 +183,25 @@ func exempt(f *dispatch.Frame) { // want exempt:"dispatch noalloc"
 	//level:allow noalloc: none is needed // want `\[allow\] the exemption from noalloc is not needed`
 	last = nil
 }
+
+// A type parameter may stand for what takes memory.
+//
+//level:dispatch noalloc
+func parameters[M ~map[int]int, S ~string, B ~[]byte](f *dispatch.Frame, m M, s S, b B) (S, B) { // want parameters:"dispatch noalloc"
+	m[1] = 2         // want `\[noalloc\] on the data path: writes to a map`
+	s += s           // want `\[noalloc\] on the data path: puts strings together`
+	s = S(b)         // want `\[noalloc\] on the data path: converts between a string and a slice`
+	_ = B(s)         // want `\[noalloc\] on the data path: converts between a string and a slice`
+	b = append(b, 1) // want `\[noalloc\] on the data path: append may take memory`
+	return s, b
+}
+
+// What a slice had before it is appended to does not say where it lies.
+//
+//level:dispatch noalloc
+func grows(f *dispatch.Frame, given []byte) (result []byte) { // want grows:"dispatch noalloc"
+	given = append(given, 1) // want `\[noalloc\] on the data path: append may take memory`
+	var none []byte
+	none = append(none, given...)       // want `\[noalloc\] on the data path: append may take memory`
+	return append(append(result, 1), 2) // want `append may take memory` `append may take memory`
+}

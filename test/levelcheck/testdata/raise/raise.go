@@ -75,10 +75,11 @@ func (c *conn) deferred(ctx context.Context) error {
 	return nil
 }
 
-// raise hands the raised frame to its caller.
-//
-//level:passive
-func (c *conn) raise(f *dispatch.Frame) { c.p.Raise(f) } // want raise:"passive"
+// raise would hand the raised frame to its caller.
+func (c *conn) raise(ctx context.Context, key int) *dispatch.Frame {
+	c.p.Raise(&c.f)
+	return &c.f // want `\[raise\] returns with the frame raised`
+}
 
 // run takes no context, and so computes; but what raises cannot be called at Dispatch.
 func (c *conn) run() { // want run:"blocks: raise.go:\\d+: raises although"
