@@ -133,8 +133,12 @@ func newDevice(ctx context.Context) (*device, error) {
 }
 
 func (d *device) notify(*dispatch.Frame, *verbs.CQ) {
+	//level:allow std: the clock, by which this is measured
 	d.took = time.Since(d.fired)
-	d.told <- struct{}{}
+	select {
+	case d.told <- struct{}{}:
+	default: // nobody fires before this one is taken
+	}
 }
 
 func (d *device) close(ctx context.Context) error {

@@ -74,8 +74,7 @@
 //
 // on its own line frees the statement that starts on the next line from one rule. mark and allow know no exemption, nor
 // do the functions of the data path (StartIO, BuildIO, Post, Poll, handleRSP), nor what these call in their package. The
-// command prints all of them, and fails
-// when there are more than 10 outside packages for tests.
+// command prints all of them, and fails when there are more than 10 outside packages for tests.
 //
 // # Limits
 //
