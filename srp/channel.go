@@ -141,8 +141,8 @@ type ChannelStats struct {
 	CreditReqs    uint64 // SRP_CRED_REQ, all answered
 	AsyncEvents   uint64 // SRP_AER_REQ, all answered
 	BytesIn       uint64
-	BytesOut      uint64
-	ImmediateOut  uint64 // bytes among BytesOut that went in the IU
+	BytesOut      uint64 // of commands that ended with GOOD
+	ImmediateOut  uint64 // bytes that went in the IU, whatever became of the command
 	Copied        uint64 // bytes copied under ProtectBounce
 	Polls         uint64 // polls of the completion queue
 	IdlePolls     uint64 // polls that found nothing

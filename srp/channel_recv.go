@@ -269,6 +269,9 @@ func (c *Channel) result(s *slot) {
 	case r.Direction == DataOut && p.Flags&DataOutUnder != 0:
 		r.Transferred -= min(r.Length, p.DataOutResidual)
 	}
+	if r.Direction == DataOut && r.Status == scsi.StatusGood {
+		c.stats.BytesOut += uint64(r.Transferred)
+	}
 	if r.Direction == DataIn {
 		c.stats.BytesIn += uint64(r.Transferred)
 		if c.sess.cfg.Protect == ProtectBounce {

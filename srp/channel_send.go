@@ -47,11 +47,8 @@ func (c *Channel) Start(f *dispatch.Frame, r *Request) error {
 	s.req, s.state, s.sendDone = r, slotSent, false
 	r.ch, r.slot = c, s
 	c.stats.Starts++
-	if r.Direction == DataOut {
-		c.stats.BytesOut += uint64(r.Length)
-		if c.cmd.DataOut.Format == DataImmediate {
-			c.stats.ImmediateOut += uint64(r.Length)
-		}
+	if r.Direction == DataOut && c.cmd.DataOut.Format == DataImmediate {
+		c.stats.ImmediateOut += uint64(r.Length)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"minisrp/cmd/control"
 	"minisrp/cmd/exitcode"
 	"minisrp/test/need"
 )
@@ -91,6 +93,34 @@ func (p *proc) hasBlocks(n int) {
 	}
 }
 
+// hasWritten holds that all who count bytes have counted those alone that were acknowledged.
+func (p *proc) hasWritten(n uint64) {
+	p.t.Helper()
+	c := p.counters()
+	if disk, export := c.Disks[0].Write.Bytes, c.NBD.Exports[0].BytesWritten; disk != n || export != n {
+		p.t.Errorf("the disk has counted %d bytes, the export %d; want %d", disk, export, n)
+	}
+	var targets control.Targets
+	var hosted control.Hosted
+	for what, v := range map[string]any{"targets": &targets, "sessions": &hosted} {
+		if out, _ := p.srpctl(what, "--json"); json.Unmarshal([]byte(out), v) != nil {
+			p.t.Fatalf("srpctl %s:\n%s", what, out)
+		}
+	}
+	var channels, sessions uint64
+	for _, c := range targets.Targets[0].Channels {
+		channels += c.BytesOut
+	}
+	for _, s := range hosted.Targets[0].Sessions {
+		for _, c := range s.Channels {
+			sessions += c.BytesOut
+		}
+	}
+	if channels != n || sessions != n {
+		p.t.Errorf("the channels have counted %d bytes, the target %d; want %d", channels, sessions, n)
+	}
+}
+
 // When others fill the file system of the disks, writes fail with ENOSPC and what was acknowledged can be read: now, and
 // after the daemon has been killed; and when there is room again, it is written to.
 func TestFullDisk(t *testing.T) {
@@ -129,6 +159,8 @@ func TestFullDisk(t *testing.T) {
 			}
 			if there {
 				p.hasBlocks(told)
+				p.awaitLog("the file system is full: writes to ")
+				p.hasWritten(uint64(told) * fullBlock)
 				p.kill()
 			} else {
 				p.wait()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -24,10 +25,12 @@ type File struct {
 	fd   int
 	only bool // read
 	sys  fileSystem
+	log  *slog.Logger
 
 	holes holeSupport
 	parts rangeLock
 	group FlushGroup
+	full  fullness
 }
 
 // FileOptions says what OpenFile is to open or make.
@@ -42,6 +45,9 @@ type FileOptions struct {
 	// ReadOnly opens a file that is there for reading, which may be on a medium that cannot be written. What would
 	// write ends with unix.EROFS.
 	ReadOnly bool
+
+	// Log is told when the file system is full, and when there is room again; nil for nobody.
+	Log *slog.Logger
 }
 
 // fileGranularity is the page size of the file systems that matter; a smaller unmapped piece is cleared but stays.
@@ -70,7 +76,7 @@ func OpenFile(path string, opt FileOptions) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file store: %w", err)
 	}
-	s := &File{path: path, f: f, fd: int(f.Fd()), only: opt.ReadOnly, sys: linuxFile}
+	s := &File{path: path, f: f, fd: int(f.Fd()), only: opt.ReadOnly, sys: linuxFile, log: opt.Log}
 	if err := s.open(opt); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("file store %s: %w", path, err)
@@ -157,6 +163,7 @@ func (s *File) Write(ctx context.Context, p [][]byte, off uint64, fua bool) erro
 	s.parts.lock(off, n)
 	err := s.move(s.sys.pwritev, p, off)
 	s.parts.unlock(off, n)
+	s.note(ctx, err)
 	if err != nil || !fua {
 		return err
 	}
@@ -169,7 +176,9 @@ func (s *File) Flush(ctx context.Context) error {
 	if s.only {
 		return nil
 	}
-	return s.group.Flush(func() error { return retry(func() error { return s.sys.fdatasync(s.fd) }) })
+	err := s.group.Flush(func() error { return retry(func() error { return s.sys.fdatasync(s.fd) }) })
+	s.note(ctx, err) // of file systems that look for blocks only then
+	return err
 }
 
 // Close flushes and lets go of the lock.

@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -216,4 +220,57 @@ func TestSenseOfStoreErrors(t *testing.T) {
 			t.Errorf("%v: %v", c.err, s)
 		}
 	}
+}
+
+// That the file system is full is told once, with the way out, and that there is room again, when there is: bytes that
+// have their blocks can be written to also while it is full.
+func TestFileFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		f := newFile(t)
+		defer f.Close(t.Context())
+		f.log = slog.New(slog.NewTextHandler(&log, nil))
+		var room uint64
+		var full bool
+		f.sys.statfs = func(fd int, into *unix.Statfs_t) error {
+			*into = unix.Statfs_t{Bavail: room / 4096, Bsize: 4096}
+			return nil
+		}
+		f.sys.pwritev = func(fd int, p [][]byte, off int64) (int, error) {
+			if full && off > 0 {
+				return 0, unix.ENOSPC
+			}
+			return unix.Pwritev(fd, p, off)
+		}
+		block := [][]byte{make([]byte, 4096)}
+		step := func(what string, filled bool, free uint64, off uint64, want ...string) {
+			t.Helper()
+			full, room = filled, free
+			err := f.Write(t.Context(), block, off, false)
+			if errors.Is(err, unix.ENOSPC) != (filled && off > 0) {
+				t.Errorf("%s: %v", what, err)
+			}
+			said := log.String()
+			log.Reset()
+			if n := strings.Count(said, "\n"); n != min(len(want), 1) {
+				t.Errorf("%s: it has said %q", what, said)
+			}
+			for _, w := range append(want, f.Path()) {
+				if len(want) > 0 && !strings.Contains(said, w) {
+					t.Errorf("%s: it has said %q, without %q", what, said, w)
+				}
+			}
+		}
+		step("with room", false, 1<<30, 4096)
+		step("at the end", true, 0, 4096, "level=ERROR", "file system is full", "make room")
+		step("again", true, 0, 8192)
+		step("where there are blocks", true, 0, 0)
+		step("with a little", false, fullRoom-4096, 4096)
+		step("with enough", false, fullRoom, 4096, "level=INFO", "room for the disk again")
+		step("and more", false, fullRoom, 4096)
+		step("at the end soon", true, 0, 4096)
+		time.Sleep(fullEvery)
+		step("at the end later", true, 0, 4096, "level=ERROR")
+		step("with room again", false, 1<<30, 4096, "level=INFO")
+	})
 }

@@ -29,30 +29,31 @@ func (s *File) Zero(ctx context.Context, off, n uint64, hole bool) error {
 		return unix.EROFS
 	}
 	if hole {
-		if ok, err := s.fallocate(&s.holes.noPunch, unix.FALLOC_FL_PUNCH_HOLE, off, n); ok {
+		if ok, err := s.fallocate(ctx, &s.holes.noPunch, unix.FALLOC_FL_PUNCH_HOLE, off, n); ok {
 			return err
 		}
 	}
-	if ok, err := s.fallocate(&s.holes.noZero, unix.FALLOC_FL_ZERO_RANGE, off, n); ok {
+	if ok, err := s.fallocate(ctx, &s.holes.noZero, unix.FALLOC_FL_ZERO_RANGE, off, n); ok {
 		return err
 	}
 	return fill(ctx, s, zeroBlock[:s.info.BlockSize], off, n)
 }
 
 // fallocate reports false when the file system cannot do it, now or before.
-func (s *File) fallocate(refused *atomic.Bool, mode uint32, off, n uint64) (bool, error) {
+func (s *File) fallocate(ctx context.Context, refused *atomic.Bool, mode uint32, off, n uint64) (bool, error) {
 	if refused.Load() {
 		return false, nil
 	}
 	s.parts.lock(off, n)
-	defer s.parts.unlock(off, n)
 	err := retry(func() error {
 		return s.sys.fallocate(s.fd, mode|unix.FALLOC_FL_KEEP_SIZE, int64(off), int64(n))
 	})
+	s.parts.unlock(off, n)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		refused.Store(true)
 		return false, nil
 	}
+	s.note(ctx, err)
 	return true, err
 }
 

@@ -15,11 +15,12 @@ type fileSystem struct {
 	fallocate func(fd int, mode uint32, off, n int64) error
 	seek      func(fd int, off int64, whence int) (int64, error)
 	fadvise   func(fd int, off, n int64, advice int) error
+	statfs    func(fd int, into *unix.Statfs_t) error
 }
 
 type vectorCall func(fd int, p [][]byte, off int64) (int, error)
 
-var linuxFile = fileSystem{unix.Preadv, unix.Pwritev, unix.Fdatasync, unix.Fallocate, unix.Seek, unix.Fadvise}
+var linuxFile = fileSystem{unix.Preadv, unix.Pwritev, unix.Fdatasync, unix.Fallocate, unix.Seek, unix.Fadvise, unix.Fstatfs}
 
 // maxVector is IOV_MAX: the pieces that one system call takes.
 const maxVector = 1024

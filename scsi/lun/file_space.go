@@ -14,7 +14,7 @@ func (s *File) Space(ctx context.Context) (p Space, err error) {
 	var fs unix.Statfs_t
 	err = retry(func() error { return unix.Fstat(s.fd, &st) })
 	if err == nil {
-		err = retry(func() error { return unix.Fstatfs(s.fd, &fs) })
+		err = retry(func() error { return s.sys.statfs(s.fd, &fs) })
 	}
 	return Space{Used: uint64(st.Blocks) * 512, Available: fs.Bavail * uint64(fs.Bsize)}, err
 }

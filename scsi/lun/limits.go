@@ -1,5 +1,7 @@
 package lun
 
+import "time"
+
 const (
 	// MinBlockSize and MaxBlockSize bound the logical block, in bytes. The upper end keeps a block, and with it
 	// WRITE SAME's, within the smallest buffer that a target must offer (MinBuffer).
@@ -34,6 +36,11 @@ const (
 
 	// fillBytes is the size of one write of a repeated block, and of one read of blocks that are only compared.
 	fillBytes = 256 << 10
+
+	// fullRoom is the free space, in bytes, at which a file system is not full any more; fullEvery is the least time
+	// between two times that it is told to be. Both keep the log short where others free and take the last blocks.
+	fullRoom  = 16 << 20
+	fullEvery = time.Minute
 
 	// maxRegistrants is the number of nexuses that may be registered for persistent reservations with a unit. Clusters
 	// have up to 64 hosts, some with two paths.

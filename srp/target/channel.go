@@ -216,7 +216,7 @@ func (c *channel) completed(f *dispatch.Frame, wc *verbs.WC) {
 		c.commands[i].tabled(f)
 	case wrFetched:
 		c.room(&c.commands[i])
-		c.commands[i].fetched(f)
+		c.commands[i].execute(f)
 	case wrSent:
 		c.room(&c.commands[i])
 		c.commands[i].finish(f)

@@ -234,12 +234,6 @@ func (k *command) fetch(f *dispatch.Frame) {
 	k.begun(f)
 }
 
-// fetched goes on when the data has come.
-func (k *command) fetched(f *dispatch.Frame) {
-	k.c.stats.bytesOut += uint64(k.task.Out)
-	k.execute(f)
-}
-
 func (k *command) execute(f *dispatch.Frame) {
 	if k.c.group.server.Execute(f, &k.task) == lun.Pending {
 		k.state = cmdWorking

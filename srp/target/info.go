@@ -38,8 +38,8 @@ type ChannelInfo struct {
 	ImmediateData bool          // agreed on
 
 	Commands, Functions, Responses uint64
-	BytesIn, BytesOut              uint64 // as initiators call them: in is what was read
-	ImmediateOut                   uint64 // bytes of BytesOut that came in the IU
+	BytesIn, BytesOut              uint64 // of commands that ended with GOOD; as initiators call them: in is what was read
+	ImmediateOut                   uint64 // bytes that came in the IU, whatever became of the command
 	Quiet                          uint64 // commands that ended without a response, since they were aborted
 	Malformed                      uint64 // commands refused for their descriptors
 	WaitedForMemory                uint64 // commands
@@ -90,7 +90,7 @@ func (c *channel) info(now time.Duration) ChannelInfo {
 		ID: c.id, Peer: c.peer, Age: now - c.begun, Credits: int(c.limit), Outstanding: c.busy,
 		MaxIU: int(c.login.MaxITIULen), ImmediateData: c.immediate > 0,
 		Commands: st.commands, Functions: st.functions, Responses: st.responses,
-		BytesIn: st.bytesIn, BytesOut: st.bytesOut + st.immediate, ImmediateOut: st.immediate,
+		BytesIn: st.bytesIn, BytesOut: st.bytesOut, ImmediateOut: st.immediate,
 		Quiet: st.quiet, Malformed: st.malformed, WaitedForMemory: st.waited, WaitedForQueue: st.parked,
 		Asked: st.asked, Unasked: st.unasked, Faults: st.faults,
 	}

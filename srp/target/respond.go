@@ -29,6 +29,7 @@ func (k *command) respond(f *dispatch.Frame) {
 	if !k.refused && t.Status == scsi.StatusGood {
 		k.move.total = t.In
 		c.stats.bytesIn += uint64(t.In)
+		c.stats.bytesOut += uint64(t.Out)
 	}
 	k.begun(f)
 }

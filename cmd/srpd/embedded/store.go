@@ -87,7 +87,7 @@ func openStore(ctx context.Context, cfg *Unit, log *slog.Logger, thinDB func() (
 		if err = checkImage(ctx, path, log); err != nil {
 			break
 		}
-		s, err = lun.OpenFile(path, lun.FileOptions{Size: size, BlockSize: blockSize, ReadOnly: only})
+		s, err = lun.OpenFile(path, lun.FileOptions{Size: size, BlockSize: blockSize, ReadOnly: only, Log: log})
 		if err == nil && !only {
 			markImage(ctx, path, s.Info().Size, log)
 		}

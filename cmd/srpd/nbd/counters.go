@@ -13,7 +13,7 @@ const opKinds = disk.Ops
 type counters struct {
 	Reads, Writes, Flushes, Trims, Zeroes atomic.Uint64
 	Statuses, Caches                      atomic.Uint64
-	BytesRead, BytesWritten               atomic.Uint64
+	BytesRead, BytesWritten               atomic.Uint64 // of requests that ended well
 
 	Errors      atomic.Uint64 // error replies
 	Connections atomic.Int64  // in transmission now
@@ -27,16 +27,6 @@ type counters struct {
 	Waits       atomic.Uint64 // of a reader for slots or memory
 }
 
-func (t *tally) note(s *slot) {
-	t.ops[s.req.Op]++
-	switch s.cmd {
-	case cmdRead:
-		t.bytesRead += uint64(s.length)
-	case cmdWrite:
-		t.bytesWritten += uint64(s.length)
-	}
-}
-
 // add adds a batch's tally and clears it.
 func (c *counters) add(t *tally) {
 	each := [opKinds]*atomic.Uint64{&c.Reads, &c.Writes, &c.Flushes, &c.Trims, &c.Zeroes, &c.Statuses, &c.Caches}
@@ -44,12 +34,6 @@ func (c *counters) add(t *tally) {
 		if n > 0 {
 			each[i].Add(n)
 		}
-	}
-	if t.bytesRead > 0 {
-		c.BytesRead.Add(t.bytesRead)
-	}
-	if t.bytesWritten > 0 {
-		c.BytesWritten.Add(t.bytesWritten)
 	}
 	*t = tally{}
 }
@@ -72,7 +56,7 @@ type ExportStats struct {
 	Zeroes       uint64 `json:"zeroes"`
 	Statuses     uint64 `json:"statuses"`
 	Caches       uint64 `json:"caches"`
-	BytesRead    uint64 `json:"bytes_read"`
+	BytesRead    uint64 `json:"bytes_read"` // this and the next: of requests that ended well
 	BytesWritten uint64 `json:"bytes_written"`
 	Errors       uint64 `json:"errors"`
 

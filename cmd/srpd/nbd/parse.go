@@ -108,7 +108,7 @@ func (c *conn) decode(ctx context.Context, s *slot, r *request) (verdict, bool) 
 		s.length = uint32(r.length)
 	}
 	c.wrote = c.wrote || q.Op == disk.Write || q.Op == disk.Unmap || q.Op == disk.WriteZeroes
-	c.count.note(s)
+	c.count.ops[q.Op]++
 	switch {
 	case toRing:
 		q.Data, s.hold = c.ring.hold(int(r.payload), s.segs[:0])

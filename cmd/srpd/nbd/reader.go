@@ -58,8 +58,7 @@ type reader struct {
 
 // tally counts what one batch read, until it is added to the export's counters.
 type tally struct {
-	ops                     [opKinds]uint64
-	bytesRead, bytesWritten uint64
+	ops [opKinds]uint64
 }
 
 func (r *reader) init(c *conn) {

@@ -238,8 +238,8 @@ func TestDiskErrors(t *testing.T) {
 				want = 28 // of a write
 			}
 			k.want(want, 2)
-			if n := s.Stats().Exports[0].Errors; n < 1 {
-				t.Errorf("%d errors are counted", n)
+			if x := s.Stats().Exports[0]; x.Errors < 1 || x.Reads != 1 || x.Writes != 1 || x.BytesRead != 0 || x.BytesWritten != 0 {
+				t.Errorf("what failed is counted as %+v", x)
 			}
 		})
 	}

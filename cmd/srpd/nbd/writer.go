@@ -80,11 +80,16 @@ func (c *conn) collect() bool {
 	c.at, c.end = 0, 0
 	var open []byte // the piece of heads that the last iovec stands for
 	used := 0
-	var errs, replies uint64
+	var errs, replies, read, written uint64
 	for s := c.batch; s != nil; s = s.next {
 		res, data := c.result(s)
-		if res != resOK {
+		switch {
+		case res != resOK:
 			errs++
+		case s.cmd == cmdRead:
+			read += uint64(s.length)
+		case s.cmd == cmdWrite:
+			written += uint64(s.length)
 		}
 		h := c.heads[used:]
 		n := c.terms.style.putReply(h, s, res, len(data))
@@ -106,6 +111,12 @@ func (c *conn) collect() bool {
 	}
 	c.exp.counters.Batches.Add(1)
 	c.exp.counters.Replies.Add(replies)
+	if read > 0 {
+		c.exp.counters.BytesRead.Add(read)
+	}
+	if written > 0 {
+		c.exp.counters.BytesWritten.Add(written)
+	}
 	if errs > 0 {
 		c.exp.counters.Errors.Add(errs)
 	}
