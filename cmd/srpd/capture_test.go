@@ -51,6 +51,26 @@ func TestCapture(t *testing.T) {
 	}
 }
 
+// A capture that has its size ends, and the daemon goes on and says so.
+func TestCaptureSize(t *testing.T) {
+	const most = 64 << 10
+	file := filepath.Join(t.TempDir(), "srp.pcapng")
+	p := start(t, filepath.Join(t.TempDir(), "state"), embeddedArgs("--capture", file, "--capture-size", "64k")...)
+	qemuIO(t, p.uri("disk0"), "write -P 0x5a 0 1M", "flush")
+	p.awaitLog("the capture has reached its size")
+	qemuIO(t, p.uri("disk0"), "read -P 0x5a 0 1M")
+	p.stop()
+	if st, err := os.Stat(file); err != nil || st.Size() > most || st.Size() < most/4 {
+		t.Errorf("%d bytes, %v", st.Size(), err)
+	}
+	if out := tool(t, "tshark", "-r", file); !strings.Contains(out, "ConnectRequest") {
+		t.Errorf("tshark says %s", out)
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // dissect returns what each packet is, and how many queue pairs but QP 1 get any.
 func dissect(t *testing.T, file string) (steps []string, pairs int) {
 	t.Helper()

@@ -81,6 +81,7 @@ func replace(c, given *daemon.Config, changed func(string) bool) {
 		"control-group": func() { c.Group = given.Group },
 		"metrics":       func() { c.Metrics = given.Metrics },
 		"capture":       func() { c.Capture = given.Capture },
+		"capture-size":  func() { c.CaptureSize = given.CaptureSize },
 		"read-only":     func() { c.ReadOnly = given.ReadOnly },
 	} {
 		if changed(option) {

@@ -85,6 +85,7 @@ conditions, joined by commas; all rules that match act, and the log tells at the
 	f.StringVar(&c.Group, "control-group", "", "`group` whose members may do everything at the control socket, as this user and root may: its name or number")
 	f.StringVar(&c.Metrics, "metrics", "", "answer Prometheus also on a TCP `address`: a port, which is of 127.0.0.1, or HOST:PORT")
 	f.StringVar(&c.Capture, "capture", "", "write what crosses the software fabric to a pcapng `file`, as RoCEv2, for Wireshark")
+	f.Var((*bytesize.Size)(&c.CaptureSize), "capture-size", "end the capture before its file is larger than this `size`, with K, M, G or T for powers of 1024")
 	f.BoolVar(&c.ReadOnly, "read-only", false, "let no client write")
 	o.nbd.add(f, &c.NBD)
 	f.StringVar(&o.store, "store", string(embedded.File), "embedded target: keep the disk in a sparse file of the state directory (file), in a database there that grows and shrinks (badger), in memory (ram) or nowhere (null)")

@@ -40,7 +40,8 @@ func TestWrong(t *testing.T) {
 	}{
 		{"state-dir = 7", 1, "state-dir", "the number 7, want text in quotes"},
 		{"state-dir = \"lib\"", 1, "state-dir", "want a path that begins with /"},
-		{"\nstate-dirs = \"/x\"", 2, "state-dirs", "no such option: want state-dir, capture, nbd"},
+		{"\nstate-dirs = \"/x\"", 2, "state-dirs", "no such option: want state-dir, capture, capture-size, nbd"},
+		{"capture-size = \"4K\"", 1, "capture-size", "want 64K or more"},
 		{"[nbd]\ntcp = \"here\"", 2, "nbd.tcp", "HOST:PORT"},
 		{"[nbd]\ntcp = 10809", 2, "nbd.tcp", "the number 10809, want text"},
 		{"[nbd]\n\nsocket = \"/" + strings.Repeat("x", 120) + "\"", 3, "nbd.socket", "1 to 107 bytes"},
@@ -150,7 +151,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := daemon.Defaults()
-	want.QueueSize, want.Metrics, want.Capture = 48, "9810", "/var/tmp/srp.pcapng"
+	want.QueueSize, want.Metrics, want.Capture, want.CaptureSize = 48, "9810", "/var/tmp/srp.pcapng", 64<<20
 	want.StateDir, want.Socket, want.TCP, want.Control = "/var/lib/minisrp", "/run/minisrp/nbd.sock", "127.0.0.1:10809", "/run/minisrp/control.sock"
 	want.Group = "root"
 	want.Embedded = []daemon.Embedded{{Name: "lab", Required: true, Faults: []string{"delay=20ms,op=read,every=10", "capacity=0@1"}, Units: []daemon.Unit{

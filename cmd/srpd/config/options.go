@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	"minisrp/cmd/bytesize"
 	"minisrp/cmd/srpd/daemon"
 	"minisrp/cmd/srpd/embedded"
 	"minisrp/cmd/srpd/nbd"
@@ -21,6 +22,7 @@ func (r *reader) options() []field {
 	return []field{
 		{"state-dir", r.text(&c.StateDir, absolute)},
 		{"capture", r.text(&c.Capture, absolute)},
+		{"capture-size", r.size(&c.CaptureSize)},
 		{"nbd", r.table([]field{
 			{"socket", r.text(&c.Socket, socketPath)},
 			{"tcp", r.text(&c.TCP, address)},
@@ -108,6 +110,9 @@ func (r *reader) export(string) ([]field, string) {
 // finish checks what options say of each other.
 func (r *reader) finish() (*Settings, error) {
 	c := &r.s.Daemon
+	if c.CaptureSize < daemon.MinCapture {
+		r.bad("capture-size", "it is %s, want %s or more", bytesize.Format(c.CaptureSize), bytesize.Format(daemon.MinCapture))
+	}
 	if n := len(c.Embedded); n > daemon.MaxEmbedded {
 		r.bad(fmt.Sprintf("embedded[%d]", daemon.MaxEmbedded), "it is one too many, want %d at most", daemon.MaxEmbedded)
 	}

@@ -24,7 +24,10 @@ func (d *Daemon) startCapture() error {
 	if err := mayOverwrite(path); err != nil {
 		return fmt.Errorf("--capture %s: %w", path, err)
 	}
-	c, err := tap.Create(path, tap.Options{})
+	c, err := tap.Create(path, tap.Options{Size: d.cfg.CaptureSize, Full: func() {
+		d.log.Warn("the capture has reached its size, and what comes now is not in it", keyPath, path, keySize, d.cfg.CaptureSize,
+			keyAdvice, "start the daemon again to capture anew; --capture-size sets how much")
+	}})
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.EISDIR), errors.Is(err, unix.ENOTDIR):
 		return exitcode.With(exitcode.Usage, fmt.Errorf("--capture: %w", err), "name a file in a directory that is there")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"minisrp/cmd/bytesize"
 	"minisrp/cmd/exitcode"
 	"minisrp/cmd/srpd/embedded"
 	"minisrp/cmd/srpd/nbd"
@@ -36,6 +37,8 @@ type Config struct {
 	ReadOnly bool
 	NBD      NBD
 	Capture  string // pcapng file of what crosses the fabric; "" for none
+
+	CaptureSize uint64 // bytes that it has at most, MinCapture or more; 0 for no limit
 
 	Program string // name and build, for the control socket
 	Log     *slog.Logger
@@ -84,7 +87,7 @@ const DefaultName = "embedded"
 
 // Defaults returns the configuration of a daemon of which nothing was said.
 func Defaults() Config {
-	return Config{Channels: 1, QueueSize: srp.DefaultQueueSize, Protect: "io"}
+	return Config{Channels: 1, QueueSize: srp.DefaultQueueSize, Protect: "io", CaptureSize: 1 << 30}
 }
 
 // settle refuses what is wrong in a way that the user can see, and fills in the rest.
@@ -114,6 +117,8 @@ func (c *Config) settle() error {
 		return usage("%d embedded targets, want %d at most", len(c.Embedded), MaxEmbedded)
 	case c.StateDir == "" || c.Socket == "" || c.Control == "":
 		return usage("--state-dir, --socket and --control may not be empty")
+	case c.CaptureSize > 0 && c.CaptureSize < MinCapture:
+		return usage("--capture-size is %s, want %s or more", bytesize.Format(c.CaptureSize), bytesize.Format(MinCapture))
 	case c.Socket == c.Control:
 		return usage("--socket and --control are both %s, want two paths", c.Socket)
 	}

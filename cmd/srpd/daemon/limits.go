@@ -6,6 +6,7 @@ import (
 
 	"minisrp/srp"
 	"minisrp/verbs"
+	"minisrp/verbs/soft/tap"
 )
 
 // The addresses of the fabric in the process (TEST-NET-1, RFC 5737: nobody else has them). Embedded targets have
@@ -20,6 +21,9 @@ const adapterName = "soft0"
 
 // defaultPKey is the partition of every port.
 const defaultPKey = 0xffff
+
+// MinCapture is the least size to which a capture is limited, in bytes.
+const MinCapture = tap.MinSize
 
 // MaxUnits bounds the units of an embedded target.
 const MaxUnits = 64

@@ -17,6 +17,8 @@
 // RoCE packet that is not whole; and it takes SENDs of a few bytes for RPC over RDMA,
 // unless that is disabled.
 //
+// Options.Size ends a capture before its file is larger, so that one which is forgotten does not fill the disk.
+//
 // # Pipeline
 //
 //	Message, Manage   Dispatch   copy into a cell of the ring, or count a drop; wake

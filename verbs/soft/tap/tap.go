@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"sync"
@@ -22,12 +23,23 @@ import (
 type Options struct {
 	Snap int // bytes kept of each message: 1 up to a quarter of Ring; 0 means 64 KiB
 	Ring int // bytes between the fabric and the file: 64 KiB to 1 GiB; 0 means 32 MiB
+
+	// Size is the most that is written, in bytes, MinSize or more; 0 means without a limit. What comes after the first
+	// packet that finds no room is not seen, and no drop.
+	Size uint64
+
+	// Full is told by the capture's goroutine when Size has been reached; nil for nobody.
+	//
+	//level:passive
+	Full func()
 }
 
 // Capture is a sink for soft.Config.Tap.
 type Capture struct {
 	// Fixed after construction.
 	snap  int
+	size  uint64 // of packets, with what is around them
+	full  func()
 	ring  *ring
 	start time.Time
 	out   *pcapgo.NgWriter
@@ -43,6 +55,7 @@ type Capture struct {
 	closing sync.Once
 	err     error // the writer's; of Close once done is closed
 	packets uint64
+	written uint64 // bytes of them; above size when one has found no room
 }
 
 var _ soft.Tap = (*Capture)(nil)
@@ -64,6 +77,12 @@ func New(w io.Writer, o Options) (*Capture, error) {
 	if o.Snap < 1 || o.Snap > o.Ring/4 {
 		return nil, fmt.Errorf("capture of %d bytes a message: want 1 to %d, a quarter of the ring", o.Snap, o.Ring/4)
 	}
+	if o.Size == 0 {
+		o.Size = math.MaxUint64
+	}
+	if o.Size < MinSize {
+		return nil, fmt.Errorf("capture of %d bytes: want %d or more", o.Size, MinSize)
+	}
 	out, err := pcapgo.NewNgWriterInterface(w, pcapgo.NgInterface{
 		Name: "soft", Description: "soft fabric", LinkType: layers.LinkTypeEthernet, TimestampResolution: 9,
 	}, pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{
@@ -77,7 +96,7 @@ func New(w io.Writer, o Options) (*Capture, error) {
 		return nil, fmt.Errorf("capture: %w", err)
 	}
 	c := &Capture{
-		snap: o.Snap, ring: newRing(o.Ring), start: time.Now(), out: out,
+		snap: o.Snap, size: o.Size - frameBytes, full: o.Full, ring: newRing(o.Ring), start: time.Now(), out: out,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	go c.write()
@@ -221,8 +240,18 @@ func (c *Capture) keep(err error) {
 	}
 }
 
-// emit writes a packet, whose length was more than what is captured if it was cut.
+// emit writes a packet, whose length was more than what is captured if it was cut, unless the file has its size.
 func (c *Capture) emit(at time.Duration, p []byte, length int) {
+	if c.written > c.size {
+		return
+	}
+	if c.written += packetBytes + (uint64(len(p))+3)&^3; c.written > c.size {
+		c.closed.Store(true)
+		if c.full != nil {
+			c.full()
+		}
+		return
+	}
 	c.packets++
 	c.keep(c.out.WritePacket(gopacket.CaptureInfo{
 		Timestamp: c.start.Add(at), CaptureLength: len(p), Length: length,

@@ -275,6 +275,35 @@ func TestSnap(t *testing.T) {
 	}
 }
 
+// A capture ends before its file has more than it may, with a whole packet, and that is told once and is no drop.
+func TestSize(t *testing.T) {
+	told := 0
+	file := captured(t, tap.Options{Size: tap.MinSize, Full: func() { told++ }}, func(c *tap.Capture) {
+		t.Run("", func(t *testing.T) {
+			d := newDialogue(t, c, addresses["IPv4"])
+			d.accept(nil, nil)
+			for i := range 100 {
+				d.a.Post(d.a.RDMA(uint64(i), verbs.Write, 0, 1000, d.b, 0, d.b.MR.RKey()))
+				d.a.Want(d.a.Sent(1)[0], uint64(i), verbs.Write, verbs.Success)
+			}
+		})
+		if n := c.Dropped(); n != 0 {
+			t.Errorf("%d drops", n)
+		}
+	})
+	_, packets := read(t, file)
+	for _, p := range packets {
+		decode(t, p)
+	}
+	if n := len(file); n > tap.MinSize || n < tap.MinSize-8<<10 || told != 1 || len(packets) > 60 {
+		t.Errorf("%d bytes, %d packets, told %d times", n, len(packets), told)
+	}
+	if c, err := tap.New(io.Discard, tap.Options{Size: tap.MinSize - 1}); err == nil {
+		c.Close()
+		t.Error("a size below the least was taken")
+	}
+}
+
 // slow is a file that takes its time.
 type slow struct {
 	bytes.Buffer
