@@ -86,6 +86,10 @@ func TestChain(t *testing.T) {
 	}
 	t.Logf("%d requests: %d allocations in the process, heap %d → %d bytes, stack within %d bytes",
 		length, after.Mallocs-before.Mallocs, before.HeapAlloc, after.HeapAlloc, stackHigh-stackLow)
+	if dispatch.Twin {
+		times := r.Processor.Times()
+		t.Logf("at Dispatch: %s", times.String())
+	}
 }
 
 // TestNoAllocation holds that a request allocates nothing between Submit and Done, for

@@ -46,10 +46,11 @@
 // # The run-time twin
 //
 // test/levelcheck proves levels of the source. Built with -tags leveltwin, the package asserts them while the program
-// runs, and panics: that Passive functions (Raise, Call, Worker, Mutex.Lock, whoever calls AssertPassive) are not
-// reached between Raise and Lower, that a frame is used only while it is raised and by the goroutine that raised it,
-// that completions of a layer do not nest (Frame.Starting, Frame.Completing), and that each Mutex has a higher rank than
-// those that are held. It also measures how long each DPC takes: Processor.Times. Without the tag all of this is
+// runs, and panics with the name of the function: that Passive functions (Raise, Call, Worker, Mutex.Lock, whoever calls
+// AssertPassive) are not reached between Raise and Lower, that a frame is used only while it is raised and by the
+// goroutine that raised it, that completions of a layer do not nest (Frame.Starting, Frame.Completing), and that each
+// Mutex has a higher rank than those that are held. It also measures how long each DPC takes, and which took longest:
+// Processor.Times, which srpd logs when it ends, and the chain of test/path with -v. Without the tag all of this is
 // empty, and leaves no code behind.
 //
 // # Testing

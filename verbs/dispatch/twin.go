@@ -1,6 +1,10 @@
 package dispatch
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // The run-time twin of test/levelcheck: with the build tag leveltwin, what the checker proves of the source is asserted
 // while the program runs, and how long DPCs take is measured. Without it nothing of this leaves a trace in the code.
@@ -43,4 +47,23 @@ func (t *Times) Percentile(q float64) time.Duration {
 		}
 	}
 	return 0
+}
+
+// String lists how many DPCs took how long, and names what took longest.
+func (t *Times) String() string {
+	var all uint64
+	for _, n := range t.Took {
+		all += n
+	}
+	if all == 0 {
+		return "no DPCs"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d DPCs: p50 < %v, p99 < %v, p99.9 < %v, worst %v in %s;", all, t.Percentile(0.5), t.Percentile(0.99), t.Percentile(0.999), t.Worst, t.Who)
+	for i, n := range t.Took {
+		if n != 0 {
+			fmt.Fprintf(&b, " %d < %v,", n, time.Duration(1)<<i)
+		}
+	}
+	return strings.TrimSuffix(b.String(), ",")
 }

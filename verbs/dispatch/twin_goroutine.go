@@ -39,7 +39,7 @@ func (r *record) mustRank(rank int) {
 		high = bits.Len64(r.locks[0]) - 1
 	}
 	if high >= rank {
-		panic(fmt.Sprintf("dispatch: a lock of rank %d is taken while one of rank %d is held", rank, high))
+		panic(fmt.Sprintf("dispatch: a lock of rank %d is taken while one of rank %d is held, in %s", rank, high, callers(2)))
 	}
 }
 

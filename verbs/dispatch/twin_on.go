@@ -5,8 +5,10 @@ package dispatch
 import (
 	"fmt"
 	"math/bits"
+	"path/filepath"
 	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +27,7 @@ type twinFrame struct {
 func (f *Frame) twinEnter() {
 	me := goroutine()
 	if other := raisedBy(me); other != nil {
-		panic("dispatch: a goroutine that is at Dispatch on " + other.p.name + " raised again, on " + f.p.name)
+		panic(fmt.Sprintf("dispatch: %s, at Dispatch on %s, raised again, on %s", callers(2), other.p.name, f.p.name))
 	}
 	f.twin = twinFrame{owner: me}
 	setRaised(me, f)
@@ -40,7 +42,7 @@ func (f *Frame) twinLeave() {
 // AssertPassive asserts that the calling goroutine is not between Raise and Lower.
 func AssertPassive() {
 	if f := raisedBy(goroutine()); f != nil {
-		panic("dispatch: a Passive function was reached at Dispatch, on " + f.p.name)
+		panic(fmt.Sprintf("dispatch: the Passive function %s was reached at Dispatch, on %s", callers(1), f.p.name))
 	}
 }
 
@@ -48,9 +50,9 @@ func AssertPassive() {
 func (f *Frame) Assert() {
 	switch {
 	case f.p == nil:
-		panic("dispatch: a frame is used that is not raised")
+		panic("dispatch: a frame that is not raised is used by " + callers(1))
 	case f.twin.owner != goroutine():
-		panic("dispatch: a frame that was raised on " + f.p.name + " is used by another goroutine")
+		panic(fmt.Sprintf("dispatch: a frame that was raised on %s is used by another goroutine, in %s", f.p.name, callers(1)))
 	}
 }
 
@@ -68,15 +70,27 @@ func (f *Frame) Completing(l Layer) {
 	f.Assert()
 	switch {
 	case f.twin.completing[l] != 0:
-		panic(fmt.Sprintf("dispatch: a completion of %s within a completion", l))
+		panic(fmt.Sprintf("dispatch: a completion of %s within a completion, told by %s", l, callers(1)))
 	case f.twin.starting[l] != 0:
-		panic(fmt.Sprintf("dispatch: a completion of %s within the call that started it", l))
+		panic(fmt.Sprintf("dispatch: a completion of %s within the call that started it, told by %s", l, callers(1)))
 	}
 	f.twin.completing[l]++
 }
 
 // Completed: see Completing.
 func (f *Frame) Completed(l Layer) { f.twin.completing[l]-- }
+
+// callers names a function on the stack, skip above the caller of callers, and who called it.
+func callers(skip int) string {
+	pcs := make([]uintptr, 8)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2+skip, pcs)])
+	first, _ := frames.Next()
+	second, _ := frames.Next()
+	return fmt.Sprintf("%s (called by %s, %s:%d)", short(first.Function), short(second.Function), filepath.Base(second.File), second.Line)
+}
+
+// short is a function's name without the directories of its package.
+func short(function string) string { return function[strings.LastIndexByte(function, '/')+1:] }
 
 // twinProcessor measures what a processor runs. Written by the owner.
 type twinProcessor struct {
@@ -119,7 +133,7 @@ func runnerName(r Runner) string {
 	if v.Kind() != reflect.Func {
 		return v.Type().String()
 	}
-	return runtime.FuncForPC(v.Pointer()).Name()
+	return strings.TrimSuffix(short(runtime.FuncForPC(v.Pointer()).Name()), "-fm")
 }
 
 // Times returns how long what the processor ran has taken.

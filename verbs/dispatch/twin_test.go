@@ -4,6 +4,7 @@ package dispatch_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,26 +37,35 @@ func TestTwinPassiveAtDispatch(t *testing.T) {
 	worker := dispatch.NewManualWorker()
 	mu := new(dispatch.Mutex[dispatch.RankKeys])
 	other := dispatch.NewManual("other")
-	for name, fn := range map[string]func(){
-		"worker": func() { worker.RunOne() },
-		"close":  worker.Close,
-		"mutex":  mu.Lock,
-		"call":   func() { other.Run(func(*dispatch.Frame) {}) },
-		"assert": dispatch.AssertPassive,
+	for name, test := range map[string]struct {
+		reached string
+		fn      func()
+	}{
+		"worker": {"dispatch.(*Worker).pop", func() { worker.RunOne() }},
+		"close":  {"dispatch.(*Worker).Close", worker.Close},
+		"mutex":  {"dispatch.(*Mutex[...]).Lock", mu.Lock},
+		"call":   {"dispatch.(*Processor).Call", func() { other.Run(func(*dispatch.Frame) {}) }},
+		"assert": {"dispatch_test.passive", passive},
 	} {
 		t.Run(name, func(t *testing.T) {
 			atDispatch(func(*dispatch.Processor, *dispatch.Frame) {
-				panics(t, "a Passive function was reached at Dispatch, on p", fn)
+				panics(t, test.reached, test.fn)
+				panics(t, "was reached at Dispatch, on p", test.fn)
 			})
 			if name != "mutex" && name != "call" {
-				fn() // and may be called again below it
+				test.fn() // and may be called again below it
 			}
 		})
 	}
 	atDispatch(func(*dispatch.Processor, *dispatch.Frame) {
-		panics(t, "that is at Dispatch on p raised again, on other", func() { other.Raise(new(dispatch.Frame)) })
+		panics(t, "dispatch_test.raises", func() { raises(other) })
+		panics(t, "at Dispatch on p, raised again, on other", func() { raises(other) })
 	})
 }
+
+func passive() { dispatch.AssertPassive() }
+
+func raises(p *dispatch.Processor) { p.Raise(new(dispatch.Frame)) }
 
 // A DPC is at Dispatch on whatever goroutine it runs.
 func TestTwinPassiveInDPC(t *testing.T) {
@@ -64,7 +74,7 @@ func TestTwinPassiveInDPC(t *testing.T) {
 	ran := false
 	d.Init(p, func(f *dispatch.Frame) {
 		ran = true
-		panics(t, "Passive function", dispatch.AssertPassive)
+		panics(t, "the Passive function dispatch_test.passive", passive)
 		f.Assert()
 	})
 	d.Post()
@@ -90,8 +100,8 @@ func TestTwinFrame(t *testing.T) {
 		<-done
 		d.Queue(f)
 	})
-	panics(t, "a frame is used that is not raised", func() { d.Queue(kept) })
-	panics(t, "a frame is used that is not raised", func() { kept.Now() })
+	panics(t, "a frame that is not raised is used by dispatch.(*DPC).Queue", func() { d.Queue(kept) })
+	panics(t, "a frame that is not raised is used by dispatch.(*Frame).Now", func() { kept.Now() })
 }
 
 func TestTwinNesting(t *testing.T) {
@@ -100,28 +110,32 @@ func TestTwinNesting(t *testing.T) {
 		f.Completing(dispatch.LayerPort) // another layer's, which it is made of
 		f.Starting(dispatch.LayerDisk)   // the next request of a chain
 		f.Started(dispatch.LayerDisk)
-		panics(t, "a completion of scsi/disk within a completion", func() { f.Completing(dispatch.LayerDisk) })
+		panics(t, "a completion of scsi/disk within a completion, told by dispatch_test.tells", func() { tells(f, dispatch.LayerDisk) })
 		f.Completed(dispatch.LayerPort)
 		f.Completed(dispatch.LayerDisk)
 
 		f.Starting(dispatch.LayerPort)
-		panics(t, "a completion of miniport within the call that started it", func() { f.Completing(dispatch.LayerPort) })
+		panics(t, "a completion of miniport within the call that started it, told by dispatch_test.tells", func() { tells(f, dispatch.LayerPort) })
 		f.Started(dispatch.LayerPort)
 		f.Completing(dispatch.LayerPort)
 		f.Completed(dispatch.LayerPort)
 	})
 }
 
+func tells(f *dispatch.Frame, l dispatch.Layer) { f.Completing(l) }
+
+func locks(l sync.Locker) { l.Lock() }
+
 func TestTwinRanks(t *testing.T) {
 	var low dispatch.Mutex[dispatch.RankPort]
 	var high, same dispatch.Mutex[dispatch.RankWorker]
 	low.Lock()
 	high.Lock()
-	panics(t, "a lock of rank 90 is taken while one of rank 90 is held", same.Lock)
+	panics(t, "a lock of rank 90 is taken while one of rank 90 is held, in dispatch_test.locks (called by ", func() { locks(&same) })
 	high.Unlock()
 	low.Unlock()
 	high.Lock()
-	panics(t, "a lock of rank 10 is taken while one of rank 90 is held", low.Lock)
+	panics(t, "a lock of rank 10 is taken while one of rank 90 is held, in dispatch_test.locks (called by ", func() { locks(&low) })
 	if !low.TryLock() { // does not wait, and so closes no circle
 		t.Fatal("nobody holds it")
 	}
@@ -163,6 +177,11 @@ func testTimes(t *testing.T) {
 	if n != 101 || times.Percentile(1) < times.Worst {
 		t.Errorf("%d DPCs counted, maximum %s", n, times.Percentile(1))
 	}
+
+	if text := times.String(); !strings.HasPrefix(text, "101 DPCs: p50 < ") || !strings.Contains(text, "worst 20ms in *dispatch_test.slow; 100 < 1ns, 1 < 33.554432ms") {
+		t.Error(text)
+	}
+	t.Log(times.String())
 
 	var timer dispatch.Timer
 	timer.Init(p, late)

@@ -293,7 +293,7 @@ func (d *Daemon) Processors() int { return len(d.processors) }
 func (d *Daemon) logTimes(p *dispatch.Processor) {
 	if dispatch.Twin {
 		t := p.Times()
-		d.log.Info("time at Dispatch", "processor", p.Name(), "p50", t.Percentile(0.5), "p99", t.Percentile(0.99), "worst", t.Worst, "by", t.Who)
+		d.log.Info("time at Dispatch", "processor", p.Name(), "p50", t.Percentile(0.5), "p99", t.Percentile(0.99), "worst", t.Worst, "by", t.Who, "all", t.String())
 	}
 }
 
