@@ -25,6 +25,7 @@ func (m *SRP) Initialize(f *dispatch.Frame) error { return nil }
 //
 //level:dispatch noalloc
 func (m *SRP) BuildIO(f *dispatch.Frame, s *SRB) Status {
+	f.Assert()
 	r := &s.ext.request
 	if len(s.Data) > maxSegments || int(s.CDBLength) > len(s.CDB) {
 		return StatusInvalidRequest
@@ -59,11 +60,15 @@ func (m *SRP) BuildIO(f *dispatch.Frame, s *SRB) Status {
 //
 //level:dispatch noalloc
 func (m *SRP) StartIO(f *dispatch.Frame, s *SRB) Verdict {
+	f.Assert()
 	c := s.path.target.channels[s.lane.ex.index].Load()
 	if c == nil {
 		return Gone
 	}
-	switch err := c.Start(f, &s.ext.request); err {
+	f.Starting(dispatch.LayerSRP)
+	err := c.Start(f, &s.ext.request)
+	f.Started(dispatch.LayerSRP)
+	switch err {
 	case nil:
 		s.ext.channel = c
 		return Pending

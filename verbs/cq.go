@@ -59,13 +59,17 @@ func (cq *CQ) Driver() CQDriver { return cq.drv }
 // Level: Dispatch, on the CQ's processor.
 //
 //level:dispatch noalloc
-func (cq *CQ) Poll(f *dispatch.Frame, wcs []WC) int { return cq.drv.Poll(f, wcs) }
+func (cq *CQ) Poll(f *dispatch.Frame, wcs []WC) int {
+	f.Assert()
+	return cq.drv.Poll(f, wcs)
+}
 
 // Arm asks for one notification. Completions that have not been polled yet count:
 // they fire it at once. Level: Dispatch, on the CQ's processor.
 //
 //level:dispatch noalloc
 func (cq *CQ) Arm(f *dispatch.Frame) {
+	f.Assert()
 	if cq.drv.Arm(f) {
 		cq.dpc.Queue(f)
 	}

@@ -135,6 +135,7 @@ func (qp *QP) State() QPState { return qp.drv.State() }
 //
 //level:dispatch noalloc
 func (qp *QP) Post(f *dispatch.Frame, wrs []WR) (accepted int, err error) {
+	f.Assert()
 	return qp.drv.Post(f, wrs)
 }
 
@@ -143,13 +144,17 @@ func (qp *QP) Post(f *dispatch.Frame, wrs []WR) (accepted int, err error) {
 //
 //level:dispatch noalloc
 func (qp *QP) PostRecv(f *dispatch.Frame, wrs []RecvWR) (accepted int, err error) {
+	f.Assert()
 	return qp.drv.PostRecv(f, wrs)
 }
 
 // Ring rings the doorbell now. Level: Dispatch, on the QP's processor.
 //
 //level:dispatch noalloc
-func (qp *QP) Ring(f *dispatch.Frame) { qp.drv.Ring(f) }
+func (qp *QP) Ring(f *dispatch.Frame) {
+	f.Assert()
+	qp.drv.Ring(f)
+}
 
 // Modify takes the QP to a state by IBA 10.3.1. Going to Error flushes what is
 // posted; Connect and Accept do the transitions that a connection needs by
