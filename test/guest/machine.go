@@ -25,9 +25,9 @@ const diskSize = 1 << 30
 // guestPort is where srpd listens in the guest.
 const guestPort = 10809
 
-// New prepares a machine with a fresh disk below dir. srpd and init are static
-// programs.
-func New(ctx context.Context, dir string, k *Kernel, srpd, initProgram string) (*Machine, error) {
+// New prepares a machine with a fresh disk below dir, whose srpd has a disk of the given
+// store. srpd and init are static programs.
+func New(ctx context.Context, dir string, k *Kernel, srpd, initProgram, store string) (*Machine, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func New(ctx context.Context, dir string, k *Kernel, srpd, initProgram string) (
 		"qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1", "-m", "768",
 		"-display", "none", "-no-reboot", "-serial", "stdio", "-monitor", "unix:" + m.monitor + ",server=on,wait=off",
 		"-kernel", k.Image, "-initrd", initrd,
-		"-append", "console=ttyS0 quiet panic=-1 mitigations=off minisrp.uri=" + m.URI,
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off minisrp.store=" + store + " minisrp.uri=" + m.URI,
 		"-drive", "file=" + disk + ",format=raw,if=virtio,cache=none",
 		"-netdev", fmt.Sprintf("user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:%d-:%d", port, guestPort),
 		"-device", "virtio-net-pci,netdev=n,romfile=",

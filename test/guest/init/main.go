@@ -84,7 +84,7 @@ func network() error {
 
 // serve runs srpd, and tells the host's URI when it is ready.
 func serve() error {
-	c := exec.Command("/srpd", "run", "--embedded", "--state-dir", "/state", "--size", "256M", "--tcp", "0.0.0.0:10809")
+	c := exec.Command("/srpd", "run", "--embedded", "--state-dir", "/state", "--store", argument("store"), "--size", "256M", "--tcp", "0.0.0.0:10809")
 	c.Env = []string{"HOME=/state", "PATH=/"}
 	c.Stderr = os.Stdout
 	out, err := c.StdoutPipe()
@@ -97,20 +97,20 @@ func serve() error {
 	told := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if !told && strings.Contains(lines.Text(), "nbd://") {
-			fmt.Println("ready", hostURI())
+			fmt.Println("ready", argument("uri"))
 			told = true
 		}
 	}
 	return c.Wait()
 }
 
-// hostURI returns the kernel argument that says where the host finds the export.
-func hostURI() string {
+// argument returns what the kernel's command line says as minisrp.NAME=.
+func argument(name string) string {
 	b, _ := os.ReadFile("/proc/cmdline")
 	for word := range strings.FieldsSeq(string(b)) {
-		if uri, ok := strings.CutPrefix(word, "minisrp.uri="); ok {
-			return uri
+		if v, ok := strings.CutPrefix(word, "minisrp."+name+"="); ok {
+			return v
 		}
 	}
-	return "(no minisrp.uri on the kernel's command line)"
+	return "(no minisrp." + name + " on the kernel's command line)"
 }
