@@ -3,6 +3,7 @@ package thin
 import (
 	"errors"
 	"hash/crc32"
+	"strconv"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -31,15 +32,59 @@ func (d *DB) update(number uint32, entries uint64, fn func(c *change) error) err
 	defer c.tx.Discard()
 	err := fn(c)
 	if err == nil {
+		err = c.tx.Set([]byte(markKey), strconv.AppendUint(nil, c.flush, 10))
+	}
+	if err == nil {
 		err = c.tx.Commit()
 	}
 	if err != nil {
 		d.slots.leave(c.taken) // the database may have got it
 		return err
 	}
+	d.marked.Store(c.flush)
 	d.changed.Store(true)
 	d.slots.leave(c.left)
 	return nil
+}
+
+// stage writes the bytes of extents to slots, which are the caller's then, and returns the places.
+func (d *DB) stage(data []byte) (places []place, err error) {
+	places = make([]place, 0, len(data)/extentBytes)
+	for len(data) > 0 {
+		n := 0 // extents that are not zeros
+		for n*extentBytes < len(data) && string(data[n*extentBytes:][:extentBytes]) != string(zeros[:]) {
+			n++
+		}
+		if n == 0 {
+			places, data = append(places, place{slot: noSlot}), data[extentBytes:]
+			continue
+		}
+		slot, got, err := d.slots.take(n)
+		if err != nil {
+			d.unstage(places)
+			return nil, err
+		}
+		part := data[:got*extentBytes]
+		data = data[len(part):]
+		err = d.slots.write(part, slot)
+		for ; len(part) > 0; part, slot = part[extentBytes:], slot+1 {
+			places = append(places, place{slot: slot, sum: crc32.Checksum(part[:extentBytes], castagnoli)})
+		}
+		if err != nil {
+			d.unstage(places)
+			return nil, err
+		}
+	}
+	return places, nil
+}
+
+// unstage gives slots back that the database does not name.
+func (d *DB) unstage(places []place) {
+	for _, p := range places {
+		if p.slot != noSlot {
+			d.slots.leave([]uint64{p.slot})
+		}
+	}
 }
 
 // entry reads the entry of an extent that is there.
@@ -59,34 +104,23 @@ func (c *change) key(extent uint64) []byte {
 
 // set makes data the bytes of the extents from first on. had says which of them are there.
 func (c *change) set(first uint64, data []byte, had func(extent uint64) bool) error {
-	for len(data) > 0 {
-		n := 0 // extents that are not zeros
-		for n*extentBytes < len(data) && string(data[n*extentBytes:][:extentBytes]) != string(zeros[:]) {
-			n++
+	places, err := c.db.stage(data)
+	if err != nil {
+		return err
+	}
+	return c.place(first, places, had)
+}
+
+// place makes staged places those of the extents from first on, and takes them over.
+func (c *change) place(first uint64, places []place, had func(extent uint64) bool) error {
+	for _, p := range places {
+		if p.slot != noSlot {
+			c.taken = append(c.taken, p.slot)
 		}
-		if n == 0 {
-			if err := c.put(first, place{slot: noSlot}, had(first)); err != nil {
-				return err
-			}
-			first, data = first+1, data[extentBytes:]
-			continue
-		}
-		slot, got, err := c.db.slots.take(n)
-		if err != nil {
+	}
+	for i, p := range places {
+		if err := c.put(first+uint64(i), p, had(first+uint64(i))); err != nil {
 			return err
-		}
-		for i := range got {
-			c.taken = append(c.taken, slot+uint64(i))
-		}
-		if err := c.db.slots.write(data[:got*extentBytes], slot); err != nil {
-			return err
-		}
-		for range got {
-			p := place{slot: slot, sum: crc32.Checksum(data[:extentBytes], castagnoli)}
-			if err := c.put(first, p, had(first)); err != nil {
-				return err
-			}
-			first, slot, data = first+1, slot+1, data[extentBytes:]
 		}
 	}
 	return nil

@@ -30,7 +30,11 @@ func TestMain(m *testing.M) {
 	case "write":
 		writeForEver(dir)
 	case "full":
-		fillUp(dir)
+		fillUp(dir, "write", 9, intact)
+	case "zero":
+		zeroForEver(dir)
+	case "full zero":
+		fillUp(dir, "zero", 120, zeroed)
 	}
 }
 
@@ -166,9 +170,7 @@ func TestDamage(t *testing.T) {
 	killed := t.TempDir()
 	rounds := kill(t, killed, 6)
 	closed := t.TempDir()
-	if err := os.CopyFS(closed, os.DirFS(killed)); err != nil {
-		t.Fatal(err)
-	}
+	copyLive(t, closed, killed)
 	if err := open(t, closed).Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -184,9 +186,7 @@ func TestDamage(t *testing.T) {
 				}
 				t.Run(how+" "+f.Name()+" "+what, func(t *testing.T) {
 					dir := t.TempDir()
-					if err := os.CopyFS(dir, os.DirFS(clean)); err != nil {
-						t.Fatal(err)
-					}
+					copyLive(t, dir, clean)
 					if !damage(t, filepath.Join(dir, "db", f.Name()), what) {
 						return
 					}

@@ -57,6 +57,7 @@ type DB struct {
 	garbage   atomic.Int64  // extents given back and not tidied up yet
 	changed   atomic.Bool   // something was committed since the last flush began
 	mark      atomic.Uint64 // the last flush that has begun: see syncAll
+	marked    atomic.Uint64 // the last one whose number a change has written
 	settled   atomic.Uint64 // the last one that has ended
 	markFile  *os.File
 
@@ -149,7 +150,7 @@ func (d *DB) openFiles() error {
 		return err
 	} else if need := d.openNeeds(); free+have < need {
 		return fmt.Errorf("%w: %d MiB free, want %d", dbdir.ErrSpace, (free+have)>>20, need>>20)
-	} else if free+have < reserveBytes {
+	} else if free+have < d.openNeeds()+compactBytes {
 		d.room.still.Store(true)
 		d.log.Error("the file system is full: thin disks can be read, and changes are refused until there is room", keyPath, d.dir,
 			keyFree, (free+have)>>20, keyNeeded, writeNeeds>>20)
@@ -205,7 +206,7 @@ func (d *DB) openBadger(still bool) (*badger.DB, error) {
 		WithSyncWrites(false). // flush does what it would not
 		WithDetectConflicts(false).
 		WithMemTableSize(memTable).WithNumMemtables(2).WithValueThreshold(2 * extentBytes).WithValueLogFileSize(valueLog).
-		WithBaseTableSize(tableBytes).WithNumLevelZeroTables(4).WithNumLevelZeroTablesStall(stallTables).
+		WithBaseTableSize(tableBytes).WithBaseLevelSize(levelBytes).WithLevelSizeMultiplier(levelFactor).WithNumLevelZeroTables(4).WithNumLevelZeroTablesStall(stallTables).
 		WithBlockSize(blockBytes).WithCompression(options.None).WithBlockCacheSize(0).WithIndexCacheSize(0).
 		WithChecksumVerificationMode(options.OnBlockRead).
 		WithNumCompactors(2).WithNumGoroutines(1).WithExternalMagic(magic)

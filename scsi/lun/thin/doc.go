@@ -58,9 +58,9 @@
 //
 // # Memory and time
 //
-// A database takes about 12 MiB when it is written to, 4 MiB for each of up to three tables, a bit for each slot, and a
+// A database takes about 12 MiB when it is written to, 3 MiB for each of up to three tables, a bit for each slot, and a
 // dozen goroutines, two of which compact; a unit takes 512 bytes for each 16 MiB of it that hold something. Open goes
-// over all keys, a second for some millions of them. Compactions write no more than tables of 4 MiB at a time, do not
+// over all keys, a second for some millions of them. Compactions write no more than tables of 2 MiB at a time, do not
 // compress, and have keys only; writers wait for them, on their units' workers and never at Dispatch.
 //
 // # Errors

@@ -22,19 +22,24 @@ func (d *DB) flush() error { return d.flushes.Flush(d.syncAll) }
 // syncAll syncs the data file and the logs, both at a time since entries say when they hold, and the directory when it
 // has changed. A log that is gone meanwhile has become a table, which was synced, and stands in the manifest, which was too.
 //
-// The last thing in the logs is a mark, whose number is noted in a file when all has been synced: so that Open sees when
-// a log is gone, and which entries may lack their bytes.
+// Changes write the number of the flush that will cover them into the logs, and it is noted in a file when all has been
+// synced: so that Open sees when a log is gone, and which entries may lack their bytes.
 func (d *DB) syncAll() error {
+	d.turn.Lock()
 	if !d.changed.Swap(false) {
+		d.turn.Unlock()
 		return nil
 	}
-	d.turn.Lock()
 	n := d.mark.Add(1)
+	marked := d.marked.Load() == n
 	leaving := d.slots.flushing()
 	d.turn.Unlock()
 	data := make(chan error, 1)
 	go func() { data <- d.slots.sync() }()
-	err := put(d.badger, markKey, n)
+	var err error
+	if !marked {
+		err = put(d.badger, markKey, n)
+	}
 	if err == nil {
 		err = d.syncFiles()
 	}

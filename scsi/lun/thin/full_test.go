@@ -21,7 +21,7 @@ import (
 // fillUp has another process fill a little file system while a third writes to a thin store on it. That one is refused
 // space, or is ended by it; what it had flushed is there also when the store is opened on the full file system; space
 // can be given back; and when there is room again everything goes on.
-func fillUp(dir string) {
+func fillUp(dir, writer string, after int, intact func(s *thin.Store, rounds int) error) {
 	check := func(what string, err error) {
 		if err != nil {
 			fmt.Println(what+":", err)
@@ -32,7 +32,7 @@ func fillUp(dir string) {
 	check("mount", unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256m"))
 	path, full := filepath.Join(dir, "thin"), filepath.Join(dir, "full")
 	ctx := context.Background()
-	rounds := writeWhileFilling(path, full, check)
+	rounds := writeWhileFilling(path, full, writer, after, check)
 	d, err := thin.Open(path, thin.Options{Log: quiet})
 	if errors.Is(err, dbdir.ErrSpace) {
 		fmt.Println("full:", err) // the writer had given its reserve up
@@ -41,10 +41,10 @@ func fillUp(dir string) {
 		s, err := d.Open("disk", thin.Unit{})
 		check("open the disk when full", err)
 		check("read when full", intact(s, rounds))
-		if err := s.Write(ctx, [][]byte{noise(1, page)}, size-page, false); !errors.Is(err, unix.ENOSPC) {
+		if err := s.Write(ctx, [][]byte{noise(1, page)}, s.Info().Size-page, false); !errors.Is(err, unix.ENOSPC) {
 			check("write when full", fmt.Errorf("is %w", err))
 		}
-		if err := s.Unmap(ctx, size-page, page); err != nil && !errors.Is(err, unix.ENOSPC) {
+		if err := s.Unmap(ctx, s.Info().Size-page, page); err != nil && !errors.Is(err, unix.ENOSPC) {
 			check("unmap when full", err)
 		}
 		check("close when full", errors.Join(s.Close(ctx), d.Close(ctx)))
@@ -55,15 +55,15 @@ func fillUp(dir string) {
 	s, err := d.Open("disk", thin.Unit{})
 	check("open the disk with room", err)
 	check("read with room", intact(s, rounds))
-	check("write with room", s.Write(ctx, [][]byte{noise(1, page)}, size-page, true))
-	check("unmap", s.Unmap(ctx, 0, size))
+	check("write with room", s.Write(ctx, [][]byte{noise(1, page)}, s.Info().Size-page, true))
+	check("unmap", s.Unmap(ctx, 0, s.Info().Size))
 	check("close with room", errors.Join(s.Close(ctx), d.Close(ctx)))
 	fmt.Println("all is well")
 }
 
 // writeWhileFilling returns how many rounds the writer told before it ended.
-func writeWhileFilling(path, full string, check func(string, error)) (rounds int) {
-	w := child(path, "write")
+func writeWhileFilling(path, full, writer string, after int, check func(string, error)) (rounds int) {
+	w := child(path, writer)
 	out, err := w.StdoutPipe()
 	check("writer", err)
 	check("writer", w.Start())
@@ -75,7 +75,7 @@ func writeWhileFilling(path, full string, check func(string, error)) (rounds int
 			}
 			break
 		}
-		if rounds++; rounds == 9 {
+		if rounds++; rounds == after {
 			filler = exec.Command("dd", "if=/dev/zero", "of="+full, "bs=64k")
 			check("filler", filler.Start())
 		}
@@ -93,9 +93,12 @@ func writeWhileFilling(path, full string, check func(string, error)) (rounds int
 	return rounds
 }
 
-func TestFullDisk(t *testing.T) {
+func TestFullDisk(t *testing.T) { testFullDisk(t, "full") }
+
+func testFullDisk(t *testing.T, mode string) {
+	t.Helper()
 	need.Tool(t, "dd")
-	cmd := child(t.TempDir(), "full")
+	cmd := child(t.TempDir(), mode)
 	cmd.SysProcAttr = need.MountNamespace(t)
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)

@@ -14,12 +14,18 @@ const (
 	batchBytes = 512 << 10
 
 	// memTable is the size of badger's table in memory, and of the log of that: there are up to three, whose files have
-	// twice that. Whatever is written goes through them, so a larger one compacts less and takes more memory.
-	memTable = 4 << 20
+	// twice that. A larger one compacts less and takes more memory and a larger reserve; a smaller one does not take the
+	// entries of a chunk in one transaction: 15 % of it, at 96 bytes each.
+	memTable = 3 << 20
 
-	// tableBytes is the size of badger's tables on the disk. Each is a mapping and a file descriptor of the process:
-	// 256 GiB are the 65530 mappings that Linux gives one, if nobody asks for more (vm.max_map_count).
-	tableBytes = 4 << 20
+	// tableBytes is the size of badger's tables on the disk. Each is a mapping of the process, of which Linux gives one
+	// 65530 if nobody asks for more (vm.max_map_count): enough for entries of some TiB.
+	tableBytes = 2 << 20
+
+	// levelBytes is the size of the first level below level 0, and levelFactor how much larger each one is than the one
+	// above: what a compaction of a table meets there.
+	levelBytes  = 10 << 20
+	levelFactor = 4
 
 	// blockBytes is what badger checks the sum of at a time, when it reads: four extents.
 	blockBytes = 4 * extentBytes
@@ -29,12 +35,13 @@ const (
 	valueLog = 1 << 20
 
 	// stallTables is how many tables of level 0 hold writers up until some have been compacted.
-	stallTables = 8
+	stallTables = 6
 
 	// reserveBytes is set aside for what badger does by itself, and for opening and closing, when others have filled the
-	// file system: a compaction of level 0, with stallTables of memTable and the level below, and one of a table and ten
-	// others further down write about as much.
+	// file system. Its two compactors write no more than compactBytes at a time, before they remove what they have read:
+	// level 0 and the level below, and a table and twice as many others as there are to it on average further down.
 	reserveBytes = 96 << 20
+	compactBytes = (stallTables+1)*memTable + 2*levelBytes + (1+2*levelFactor)*tableBytes
 
 	// flushBytes is more than what becomes of a log when it is made a table, and openBytes than what badger takes to open
 	// beside that: a log, value logs, and what is small.

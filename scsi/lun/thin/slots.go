@@ -112,8 +112,8 @@ func (s *slots) grow() error {
 
 // write writes data to slots that were taken.
 func (s *slots) write(data []byte, slot uint64) error {
-	s.dirty.Store(true)
 	_, err := s.f.WriteAt(data, int64(slot)*extentBytes)
+	s.dirty.Store(true) // afterwards: a sync that has begun meanwhile may lack it
 	return err
 }
 

@@ -211,8 +211,10 @@ func (s *Store) writeBatch(from *cursor, off, n uint64) error {
 	defer s.db.buffers.Put(buf)
 	data := buf[:(last-first+1)*extentBytes]
 	from.gather(data[head:][:n])
-
 	c := s.chunkAt(off/chunkBytes, true)
+	if head == 0 && n%extentBytes == 0 {
+		return s.writeWhole(c, first, data)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// What the first and the last extent have beside what is written.
@@ -224,11 +226,38 @@ func (s *Store) writeBatch(from *cursor, off, n uint64) error {
 			return err
 		}
 	}
+	return s.changeExtents(c, first, last-first+1, func(ch *change) error { return ch.set(first, data, c.has) })
+}
+
+// writeWhole writes whole extents of a chunk: others that wait for the chunk need not wait for the bytes.
+func (s *Store) writeWhole(c *chunk, first uint64, data []byte) error {
+	if err := s.db.room.check(writeNeeds); err != nil {
+		return err
+	}
+	places, err := s.db.stage(data)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	placed := false
+	err = s.changeExtents(c, first, uint64(len(places)), func(ch *change) error {
+		placed = true
+		return ch.place(first, places, c.has)
+	})
+	if !placed {
+		s.db.unstage(places)
+	}
+	return err
+}
+
+// changeExtents changes n extents of a chunk whose lock is held, after which they are there.
+func (s *Store) changeExtents(c *chunk, first, n uint64, fn func(ch *change) error) error {
 	after := c.set
-	for e := first; e <= last; e++ {
+	for e := first; e < first+n; e++ {
 		after.add(int(e % chunkExtents))
 	}
-	return s.change(c, &after, writeNeeds, last-first+1, func(ch *change) error { return ch.set(first, data, c.has) })
+	return s.change(c, &after, writeNeeds, n, fn)
 }
 
 // rest fills in what an extent has before from and behind to.

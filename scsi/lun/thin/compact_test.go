@@ -1,0 +1,56 @@
+package thin_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"minisrp/scsi/lun/thin"
+)
+
+// A writer of zeros has badger compact most of the time: rounds are a chunk each, over and over a disk that is large.
+const (
+	zeroBytes  = 16 << 20
+	zeroRounds = 512
+	zeroSize   = (zeroRounds + 1) * zeroBytes // the last is not the writer's
+)
+
+func zeroForEver(dir string) {
+	check := func(err error) {
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+	}
+	ctx := context.Background()
+	d, err := thin.Open(dir, thin.Options{Log: quiet})
+	check(err)
+	s, err := d.Open("disk", thin.Unit{Size: zeroSize})
+	check(err)
+	for n := uint64(0); ; n++ {
+		check(s.Zero(ctx, n*37%zeroRounds*zeroBytes, zeroBytes, false))
+		check(s.Flush(ctx))
+		fmt.Println("round", n)
+	}
+}
+
+// zeroed reports whether the disk has what the rounds told have flushed.
+func zeroed(s *thin.Store, rounds int) error {
+	for n := range uint64(rounds) {
+		off := n * 37 % zeroRounds * zeroBytes
+		if hole, length, err := s.Extent(context.Background(), off); err != nil || hole || length < zeroBytes {
+			return errors.Join(err, fmt.Errorf("round %d of %d: hole %v for %d", n, rounds, hole, length))
+		}
+	}
+	return nil
+}
+
+// The same where badger has much to compact when the space ends.
+func TestFullDiskCompacting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	testFullDisk(t, "full zero")
+}
