@@ -179,7 +179,7 @@ func (s *Server) serveConn(ctx context.Context, c *session) {
 		s.failed(log, err)
 		return
 	}
-	conn := newConn(c.nc, &s.cfg, raw, c.secure, c.exp, mem, c.quota, n.terms(c.exp), log.With(keyExport, c.exp.name))
+	conn := newConn(c.nc, &s.cfg, raw, c.secure, c.exp, mem, c.quota, &s.lookers, n.terms(c.exp), log.With(keyExport, c.exp.name))
 	if !s.begin(c, conn) {
 		return
 	}

@@ -73,7 +73,7 @@ const (
 	writeHanded // busy, and the holder is now the writer goroutine
 )
 
-func newConn(nc net.Conn, cfg *Config, raw syscall.RawConn, sec *secure, e *export, m *memory, q *quota, t terms, log *slog.Logger) *conn {
+func newConn(nc net.Conn, cfg *Config, raw syscall.RawConn, sec *secure, e *export, m *memory, q *quota, looks *lookers, t terms, log *slog.Logger) *conn {
 	c := &conn{
 		nc: nc, grace: cfg.PartingTime, payloadTime: cfg.PayloadTimeout, raw: raw, secure: sec, exp: e, backend: e.backend, proc: e.backend.Processor(), mem: m,
 		quota: q, terms: t, log: log,
@@ -81,6 +81,7 @@ func newConn(nc net.Conn, cfg *Config, raw syscall.RawConn, sec *secure, e *expo
 		quit: make(chan struct{}), written: make(chan struct{}),
 	}
 	c.reader.init(c)
+	c.lookout = lookout{limit: cfg.PollTime, all: looks, clock: sinceStart}
 	c.writer.init(c)
 	c.patience = cfg.PartingTime
 	for i := range c.slots {

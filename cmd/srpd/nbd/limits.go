@@ -30,6 +30,18 @@ const (
 	DefaultPayloadTimeout = 30 * time.Second
 	payloadStep           = 1 << 20
 
+	// DefaultPollTime is how long the reader of a connection looks for the next request before it sleeps, when the one
+	// before came in less.
+	DefaultPollTime = 50 * time.Microsecond
+
+	// wakeTime is what a wake may take beside: a wait that was slept through lasted so much longer than the client needed.
+	wakeTime = 50 * time.Microsecond
+
+	// lookPause is the time between two looks: each takes the socket's lock, for which the client has to wait.
+	// lookGap is the longest time of a look in which nobody else had the processor.
+	lookPause = 2 * time.Microsecond
+	lookGap   = 20 * time.Microsecond
+
 	// memoryPoll is the time between tries to get memory that other connections have.
 	memoryPoll = 20 * time.Millisecond
 

@@ -49,7 +49,8 @@ type reader struct {
 	into    [2][]byte            // where what is read goes
 	intos   int
 	vec     [2]unix.Iovec // the same, for the kernel
-	got     int           // result of recv
+	lookout lookout
+	got     int // result of recv
 	recvErr error
 	recv    func(fd uintptr) bool // c.receive, made once
 
@@ -212,8 +213,23 @@ func (c *conn) addInto(b []byte) {
 
 // receive is one try to read, for RawConn.Read.
 func (c *conn) receive(fd uintptr) bool {
+	for !c.tryReceive(fd) {
+		if c.stopping.Load() {
+			c.lookout.rest()
+			return false
+		}
+		if !c.lookout.again() {
+			return false
+		}
+	}
+	c.lookout.over()
+	return true
+}
+
+// tryReceive reads what there is. It reports false when there is nothing.
+func (c *conn) tryReceive(fd uintptr) bool {
 	for {
-		n, _, e := unix.Syscall(unix.SYS_READV, fd, uintptr(unsafe.Pointer(&c.vec[0])), uintptr(c.intos))
+		n, _, e := unix.RawSyscall(unix.SYS_READV, fd, uintptr(unsafe.Pointer(&c.vec[0])), uintptr(c.intos))
 		switch {
 		case e == unix.EINTR:
 			continue

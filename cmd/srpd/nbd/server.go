@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -34,7 +35,10 @@ type Config struct {
 	// IdleTimeout ends a connection without a request for so long. 0 means never:
 	// a disk that is mounted may well be idle for days.
 	IdleTimeout time.Duration
-	KeepAlive   time.Duration // of TCP; default DefaultKeepAlive; below 0: none
+	// PollTime is how long a connection looks for its client's next request before it sleeps, if the one before came as
+	// soon: it costs a processor as long as requests come in, and saves both sides the wake. Default DefaultPollTime; below 0: none.
+	PollTime  time.Duration
+	KeepAlive time.Duration // of TCP; default DefaultKeepAlive; below 0: none
 }
 
 func (c *Config) setDefaults() error {
@@ -47,6 +51,7 @@ func (c *Config) setDefaults() error {
 	c.KeepAlive = cmp.Or(c.KeepAlive, DefaultKeepAlive)
 	c.NegotiateTimeout = cmp.Or(c.NegotiateTimeout, DefaultNegotiateTimeout)
 	c.PayloadTimeout = cmp.Or(c.PayloadTimeout, DefaultPayloadTimeout)
+	c.PollTime = max(0, cmp.Or(c.PollTime, DefaultPollTime))
 	c.PartingTime = cmp.Or(c.PartingTime, DefaultPartingTime)
 	const least = ringSize + slabFrom
 	c.ConnMemory = (c.ConnMemory + arena.PageSize - 1) &^ (arena.PageSize - 1) // as it will be counted
@@ -71,10 +76,11 @@ type Server struct {
 	cfg  Config
 	done chan struct{} // closed by Shutdown
 
-	budget budget
-	quotas quotas
-	full   suppressor // of log records about clients that are too many
-	stale  suppressor // and about credentials that cannot be read
+	budget  budget
+	quotas  quotas
+	lookers lookers
+	full    suppressor // of log records about clients that are too many
+	stale   suppressor // and about credentials that cannot be read
 
 	mu        sync.Mutex // guards what follows
 	backings  map[Backend]*backing
@@ -131,6 +137,7 @@ func NewServer(cfg Config) (*Server, error) {
 		done:     make(chan struct{}),
 		quotas:   quotas{maxConns: cfg.MaxClientConns, maxMemory: cfg.ClientMemory, of: make(map[string]*quota)},
 	}
+	s.lookers.max = int32(runtime.NumCPU() - 1)
 	s.budget.limit = cfg.MemoryLimit
 	return s, nil
 }

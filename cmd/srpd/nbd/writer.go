@@ -205,7 +205,7 @@ func (c *conn) transmit(fd uintptr) bool {
 	for c.at < c.end {
 		c.msg.Iov = &c.iov[c.at]
 		c.msg.SetIovlen(c.end - c.at)
-		n, _, e := unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&c.msg)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		n, _, e := unix.RawSyscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&c.msg)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		switch {
 		case e == unix.EINTR:
 		case e == unix.EAGAIN:
