@@ -9,7 +9,6 @@ type pages struct {
 	used []uint64 // a bit a page; those past n are set
 	n    int
 	free int
-	next int // where the next search begins
 }
 
 func newPages(n int) pages {
@@ -20,23 +19,17 @@ func newPages(n int) pages {
 	return p
 }
 
-// take finds a run of n pages (1 or more) and returns its first.
+// take finds a run of n pages (1 or more) and returns its first: the lowest there is, since what was used last is still
+// in the processor's caches.
 func (p *pages) take(n int) (first int, ok bool) {
 	if n > p.free {
 		return 0, false
 	}
-	first, ok = p.search(p.next, p.n, n)
-	if !ok {
-		first, ok = p.search(0, min(p.n, p.next+n-1), n)
-	}
-	if !ok {
+	if first, ok = p.search(n); !ok {
 		return 0, false
 	}
 	p.flip(first, n)
 	p.free -= n
-	if p.next = first + n; p.next == p.n {
-		p.next = 0
-	}
 	return first, true
 }
 
@@ -46,11 +39,11 @@ func (p *pages) put(first, n int) {
 	p.free += n
 }
 
-// search looks for n free pages in a row in [from, to).
-func (p *pages) search(from, to, n int) (int, bool) {
-	for from+n <= to {
-		start := p.scan(from, to, 0)
-		if start+n > to {
+// search looks for n free pages in a row.
+func (p *pages) search(n int) (int, bool) {
+	for from := 0; from+n <= p.n; {
+		start := p.scan(from, p.n, 0)
+		if start+n > p.n {
 			break
 		}
 		end := p.scan(start, start+n, ^uint64(0))

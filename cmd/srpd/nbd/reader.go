@@ -179,6 +179,7 @@ func (c *conn) read() error {
 		size := c.terms.style.requestSize()
 		ahead = size - min(c.ring.unparsed(), size)
 	}
+	c.ring.rewind()
 	if n := min(ahead, c.ring.room()); n > 0 && c.intos < len(c.into) {
 		a, b := c.ring.space(n)
 		c.addInto(a)

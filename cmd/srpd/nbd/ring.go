@@ -88,6 +88,15 @@ func (r *ring) take(dst []byte) int {
 	return n
 }
 
+// rewind begins at the start of the memory again when nothing is in it: what was used last is still in the processor's
+// caches.
+func (r *ring) rewind() {
+	if size := uint64(len(r.buf)); r.tail() == r.head {
+		r.head = (r.head + size - 1) &^ (size - 1)
+		r.parsed = r.head
+	}
+}
+
 // space returns where the next n bytes (n ≤ room) go, as one or two pieces.
 func (r *ring) space(n int) (a, b []byte) {
 	at := int(r.head & uint64(len(r.buf)-1))
