@@ -360,6 +360,29 @@ type answer struct {
 // answer reads a reply. want is the data of a simple one without an error.
 func (c *client) answer(want int) (a answer) {
 	c.Helper()
+	a, last := c.chunk(want)
+	for !last {
+		var b answer
+		b, last = c.chunk(want)
+		switch {
+		case b.cookie != a.cookie:
+			c.Fatalf("a chunk of the reply to %#x among those to %#x", b.cookie, a.cookie)
+		case b.errno != 0:
+			a.errno = b.errno
+		case b.at == a.at+uint64(len(a.data)):
+			a.data = append(a.data, b.data...)
+		case b.at+uint64(len(b.data)) == a.at:
+			a.at, a.data = b.at, append(b.data, a.data...)
+		default:
+			c.Fatalf("a chunk of %d bytes at %d after %d at %d", len(b.data), b.at, len(a.data), a.at)
+		}
+	}
+	return a
+}
+
+// chunk reads a piece of a reply, and tells whether it is the last.
+func (c *client) chunk(want int) (a answer, last bool) {
+	c.Helper()
 	n := 0
 	h := c.recv(16)
 	switch m := binary.BigEndian.Uint32(h); {
@@ -375,7 +398,7 @@ func (c *client) answer(want int) (a answer) {
 		case want > 0:
 			a.kind, a.data = kindData, c.recv(want)
 		}
-		return a
+		return a, true
 	case m == 0x668e33ef && c.style == structured:
 		n = int(binary.BigEndian.Uint32(c.recv(4)))
 	case m == 0x6e8a278c && c.style == extended:
@@ -385,8 +408,9 @@ func (c *client) answer(want int) (a answer) {
 		c.Fatalf("reply has magic %#x in style %v", m, c.style)
 	}
 	a.kind, a.cookie = binary.BigEndian.Uint16(h[6:]), binary.BigEndian.Uint64(h[8:])
-	if f := binary.BigEndian.Uint16(h[4:]); f != 1 {
-		c.Fatalf("reply has flags %d, want the last chunk", f)
+	f := binary.BigEndian.Uint16(h[4:])
+	if last = f == 1; !last && f != 0 {
+		c.Fatalf("reply has flags %d", f)
 	}
 	b := c.recv(n)
 	switch a.kind {
@@ -404,7 +428,7 @@ func (c *client) answer(want int) (a answer) {
 	default:
 		a.data = b
 	}
-	return a
+	return a, last
 }
 
 // want reads a reply without data.

@@ -13,7 +13,7 @@
 // between them, is drawn at the head of conn.go. The registered memory of a
 // connection comes from a pool of its export and goes back only when every
 // request that points into it has completed, also when the client has vanished.
-// A request that
+// A read that cannot be answered in pieces and
 // needs more memory than there is waits for what others have, as long as a payload
 // may take to come, and is refused then. Memory is bounded: by slots for a connection, by limits of Config for a client and
 // for all.
@@ -21,7 +21,8 @@
 // # Levels
 //
 // The reader and the writer are Passive. The reader decodes what one read brought,
-// raises, submits each request, and lowers; requests that complete in Lower are
+// raises, submits each request, and lowers; before it sleeps it looks for more for
+// a moment, if that is worth it (lookout.go); requests that complete in Lower are
 // answered by the reader itself with one system call. A request's Done runs at
 // Dispatch: it pushes the request onto the connection's lock-free batch and, on
 // another frame than the reader's, wakes the writer without waiting. Nothing is
@@ -46,10 +47,16 @@
 // not a multiple of it is refused with EINVAL, never turned into a
 // read-modify-write. READ and WRITE take up to MaxRequest bytes. TRIM,
 // WRITE_ZEROES, CACHE and BLOCK_STATUS take what the protocol can express. A refused
-// request's payload is read over before the refusal is sent. Reads are answered by one chunk, so DF always
-// holds. A reply to BLOCK_STATUS tells up to 256 extents; a disk that cannot tell
+// request's payload is read over before the refusal is sent. Reads are answered by one chunk unless they are
+// long and the client lets them be in pieces, so DF always holds. A reply to BLOCK_STATUS tells up to 256 extents; a disk that cannot tell
 // holes is data. FAST_ZERO is always offered, since a disk that has no fast way says
 // so at once. CACHE is offered where the disk can prefetch.
+//
+// What is longer than 1 MiB is served in pieces (pieces.go), which the disk sees as requests of their own, as many at a
+// time as the connection's memory holds; FUA holds for each. It is answered
+// when all are complete, a WRITE with the first error; a piece of a READ that fails is an error chunk among those of
+// the others. A client that goes away within a payload has written the pieces that were there. READs of clients
+// without structured replies, and with DF, are one request whatever their length.
 //
 // # Size
 //

@@ -9,12 +9,13 @@ const (
 
 	// DefaultConnMemory is the registered memory of one connection, in bytes, the
 	// receive ring included. 1 MiB to 1 GiB. 8 MiB hold 28 requests of 256 KiB,
-	// or 128 of 4 KiB many times over. A request that does not fit gets a
+	// or 128 of 4 KiB many times over. Longer ones are served in pieces.
+	// A read for which that is not possible, and that does not fit, gets a
 	// region of MaxRequest bytes while it is under way, one a connection.
 	DefaultConnMemory = 8 << 20
 
 	// DefaultMemoryLimit bounds the registered memory of all connections and
-	// exports, in bytes: DefaultMaxConns connections, and large requests of eight of
+	// exports, in bytes: DefaultMaxConns connections, and large reads that cannot be in pieces of eight of
 	// them at a time. Memory is taken as it is needed. What is above it is refused when it connects.
 	DefaultMemoryLimit = DefaultMaxConns*DefaultConnMemory + 8*MaxRequest
 
@@ -90,6 +91,11 @@ const (
 	// instead of a piece of the ring: a copy of what the ring holds already
 	// costs less than one more system call below it.
 	slabFrom = 64 << 10
+
+	// pieceSize is the length up to which a READ or a WRITE is one request of the disk, in bytes, a multiple of 64 KiB;
+	// spans is the number of longer ones in flight.
+	pieceSize = 1 << 20
+	spans     = 4
 
 	// readAhead is the most that is read into the ring at a time, in bytes. It
 	// bounds what a long write's payload has to be copied by.

@@ -63,16 +63,16 @@ func TestClientLimits(t *testing.T) {
 	})
 }
 
-// A large request needs memory of its own, which a client may not have.
+// A long read whose reply has no chunks needs memory of its own, which a client may not have; other requests do not.
 func TestClientMemoryOfLargeRequest(t *testing.T) {
 	d, other := ram(t, nbdtest.Disk(64*mib)), ram(t, nbdtest.Disk(64*mib))
 	s := serve(t, nbd.Config{ConnMemory: 2 * mib, ClientMemory: 4 * mib}, nbd.Export{Backend: d})
 	k := s.dial(t)
-	k.enter("", structured)
+	k.enter("", simple)
 	k.request(0, read, 1, 0, 4*mib)
 	k.want(12, 1)
 	k.request(0, write, 2, 0, 4*mib, make([]byte, 4*mib))
-	k.want(12, 2)
+	k.want(0, 2)
 	k.request(0, read, 3, 0, 4096)
 	k.wantData(4096, 3)
 	// What one client has grown another gets smaller.

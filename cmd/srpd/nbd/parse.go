@@ -31,6 +31,12 @@ func (c *conn) parse(ctx context.Context) (verdict, error) {
 			c.pending = append(c.pending, c.fill)
 			c.fill = nil
 		}
+		if c.span != nil {
+			if !c.nextPiece() {
+				return needRoom, nil
+			}
+			continue
+		}
 		if c.ring.unparsed() < size {
 			return needInput, nil
 		}
@@ -61,11 +67,14 @@ func (c *conn) decode(ctx context.Context, s *slot, r *request) (verdict, bool) 
 	s.res = c.terms.vet(r)
 	s.req.Data = nil
 	c.slab = false
-	toRing := false
+	toRing, inPieces := false, false
 	size := c.terms.style.requestSize()
 	if s.res == resOK {
 		switch r.cmd {
 		case cmdRead:
+			if inPieces = c.pieceable(r); inPieces {
+				break
+			}
 			if v, ok := c.place(ctx, s, uint32(r.length)); !ok {
 				return v, false
 			}
@@ -82,12 +91,23 @@ func (c *conn) decode(ctx context.Context, s *slot, r *request) (verdict, bool) 
 				return needRoom, false
 			case r.payload < slabFrom:
 				return needInput, false
+			case c.pieceable(r):
+				inPieces = true
 			default:
 				if v, ok := c.place(ctx, s, uint32(r.payload)); !ok {
 					return v, false
 				}
 			}
 		}
+	}
+	if inPieces {
+		if !c.beginSpan(r) {
+			return needRoom, false
+		}
+		c.ring.parsed += uint64(size)
+		c.count.ops[opOf[r.cmd]]++
+		c.wrote = c.wrote || r.cmd == cmdWrite
+		return 0, true
 	}
 	c.free = c.free[:len(c.free)-1]
 	c.taken++
@@ -114,9 +134,7 @@ func (c *conn) decode(ctx context.Context, s *slot, r *request) (verdict, bool) 
 		q.Data, s.hold = c.ring.hold(int(r.payload), s.segs[:0])
 		s.where = inRing
 	case r.cmd == cmdWrite:
-		c.fill, c.slab = s, true
-		c.due = 0 // the time begins anew
-		c.filled = uint32(c.ring.take(s.payload()))
+		c.startFill(s)
 		return 0, true
 	case r.cmd == cmdBlockStatus:
 		most := statusExtents
@@ -158,16 +176,8 @@ func (c *conn) takeStatuses() *statuses {
 
 // place finds memory for the n bytes of a read or a long write.
 func (c *conn) place(ctx context.Context, s *slot, n uint32) (verdict, bool) {
-	k := (int(n) + pageSize - 1) / pageSize
-	if k <= c.pages.n {
-		first, ok := c.pages.take(k)
-		if !ok {
-			return needRoom, false
-		}
-		s.where, s.page, s.pages = inPages, first, k
-		s.segs[0] = miniport.Segment{Region: c.mem.main.region, Offset: uint64(ringSize + first*pageSize), Length: n}
-		s.req.Data = s.segs[:1]
-		return 0, true
+	if int(n) <= c.pages.n*pageSize {
+		return needRoom, c.takePages(s, n)
 	}
 	if c.mem.taken.Load() {
 		return needRoom, false
@@ -214,6 +224,10 @@ func (c *conn) release(ctx context.Context, s *slot) {
 		c.shrink(ctx)
 	}
 	s.where = nowhere
+	if s.span != nil {
+		s.span.held--
+		s.span = nil
+	}
 	if s.status != nil {
 		c.statuses = append(c.statuses, s.status)
 		s.status = nil

@@ -31,7 +31,12 @@ type reader struct {
 	statuses     []*statuses // not in use
 	statusesMade int
 
-	// A long write whose payload is on its way into memory of its own.
+	// Requests that are served in pieces, and the one whose pieces are not all made.
+	spans     [spans]span
+	span      *span
+	pieceSize uint32 // bytes, a multiple of every logical block
+
+	// A long write, or a piece of one, whose payload is on its way into memory of its own.
 	fill      *slot
 	filled    uint32    // bytes of it that are there
 	wantSince time.Time // since when the next request waits for a large block; zero: it does not
@@ -67,6 +72,7 @@ func (r *reader) init(c *conn) {
 	buf := main.region.Bytes()
 	r.ring = ring{region: main.region, buf: buf[:ringSize:ringSize]}
 	r.pages = newPages((len(buf) - ringSize) / pageSize)
+	r.pieceSize = uint32(min(pieceSize, r.pages.n*pageSize) &^ (slabFrom - 1))
 	r.free = make([]*slot, 0, slots)
 	r.pending = make([]*slot, 0, slots)
 	r.recv = c.receive
@@ -92,7 +98,7 @@ func (c *conn) readLoop(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case v == disconnect || c.stopping.Load():
+		case v == disconnect || c.stopping.Load() && !c.readingOn():
 			return nil
 		case v == needMemory:
 			c.exp.counters.Waits.Add(1)

@@ -11,8 +11,9 @@ import (
 const headSize = extendedSize + 6 + maxText
 
 // putReply encodes what of a reply comes before its data, into headSize bytes, and returns its size. data is the
-// number of bytes that follow, of a successful READ or BLOCK_STATUS.
-func (y style) putReply(b []byte, s *slot, res result, data int) int {
+// number of bytes that follow, of a successful READ or BLOCK_STATUS. Where the reply is in chunks, last says whether it
+// ends with this one.
+func (y style) putReply(b []byte, s *slot, res result, data int, last bool) (n int) {
 	if y == styleSimple || y == styleStructured && res == resOK && data == 0 {
 		b = b[:simpleSize]
 		binary.BigEndian.PutUint32(b, magicSimple)
@@ -22,25 +23,31 @@ func (y style) putReply(b []byte, s *slot, res result, data int) int {
 	}
 	switch {
 	case res != resOK:
-		n := y.putChunk(b, chunkError, s, 6+len(res.text))
+		n = y.putChunk(b, chunkError, s, 6+len(res.text))
 		binary.BigEndian.PutUint32(b[n:], uint32(res.errno))
 		binary.BigEndian.PutUint16(b[n+4:], uint16(len(res.text)))
-		return n + 6 + copy(b[n+6:], res.text)
+		n += 6 + copy(b[n+6:], res.text)
 	case s.cmd == cmdRead:
-		n := y.putChunk(b, chunkOffsetData, s, 8+data)
+		n = y.putChunk(b, chunkOffsetData, s, 8+data)
 		binary.BigEndian.PutUint64(b[n:], s.req.Offset)
-		return n + 8
+		n += 8
 	case s.cmd == cmdBlockStatus && y == styleExtended:
-		return y.putChunk(b, chunkStatusExt, s, data)
+		n = y.putChunk(b, chunkStatusExt, s, data)
 	case s.cmd == cmdBlockStatus:
-		return y.putChunk(b, chunkStatus, s, data)
+		n = y.putChunk(b, chunkStatus, s, data)
+	default:
+		n = y.putChunk(b, chunkNone, s, 0)
 	}
-	return y.putChunk(b, chunkNone, s, 0)
+	flags := uint16(0)
+	if last {
+		flags = chunkFlagDone
+	}
+	binary.BigEndian.PutUint16(b[4:], flags)
+	return n
 }
 
-// putChunk encodes the header of the only chunk of a reply, and returns its size.
+// putChunk encodes the header of a chunk, but for its flags, and returns its size.
 func (y style) putChunk(b []byte, kind uint16, s *slot, length int) int {
-	binary.BigEndian.PutUint16(b[4:], chunkFlagDone)
 	binary.BigEndian.PutUint16(b[6:], kind)
 	binary.BigEndian.PutUint64(b[8:], s.cookie)
 	if y == styleExtended {

@@ -54,7 +54,7 @@ func (t *terms) flags() uint16 {
 	i := &t.info
 	f := uint16(tfHasFlags | tfFlush | tfCanMultiConn)
 	if t.style != styleSimple {
-		f |= tfDF // every read is answered by one chunk
+		f |= tfDF // a read with it is answered by one chunk
 	}
 	if i.Rotational {
 		f |= tfRotational

@@ -27,6 +27,7 @@ type slot struct {
 	cmd    uint16
 	length uint32    // of the payload, either way
 	status *statuses // of BLOCK_STATUS
+	span   *span     // of which this is a piece; nil: of none
 
 	// Where the payload lies.
 	segs  [2]miniport.Segment

@@ -83,16 +83,26 @@ func (c *conn) collect() bool {
 	var errs, replies, read, written uint64
 	for s := c.batch; s != nil; s = s.next {
 		res, data := c.result(s)
+		length, last := s.length, true
+		if u := s.span; u != nil {
+			var ok bool
+			if res, last, ok = u.collected(res); !ok {
+				continue
+			}
+			if u.cmd == cmdWrite {
+				length = u.length
+			}
+		}
 		switch {
 		case res != resOK:
 			errs++
 		case s.cmd == cmdRead:
-			read += uint64(s.length)
+			read += uint64(length)
 		case s.cmd == cmdWrite:
-			written += uint64(s.length)
+			written += uint64(length)
 		}
 		h := c.heads[used:]
-		n := c.terms.style.putReply(h, s, res, len(data))
+		n := c.terms.style.putReply(h, s, res, len(data), last)
 		replies++
 		if open == nil {
 			c.end++
@@ -108,6 +118,9 @@ func (c *conn) collect() bool {
 			c.end++
 			open = nil
 		}
+	}
+	if replies == 0 {
+		return true
 	}
 	c.exp.counters.Batches.Add(1)
 	c.exp.counters.Replies.Add(replies)
