@@ -22,6 +22,8 @@ type Kind struct {
 	Setup func(ctx context.Context, p Place) error
 	// URI returns where its export is. nil: the server prints it.
 	URI func(p Place) string
+	// Nowhere says that its disk is no memory.
+	Nowhere bool
 	// Abrupt says that it does not end when it is asked to.
 	Abrupt bool
 }
@@ -59,10 +61,10 @@ var (
 
 	Nbdkit       = nbdkit("nbdkit memory", nil, "memory", "allocator=malloc")
 	NbdkitSingle = nbdkit("nbdkit -t 1 memory", []string{"-t", "1"}, "memory", "allocator=malloc")
-	NbdkitNull   = nbdkit("nbdkit null", nil, "null")
+	NbdkitNull   = nowhere(nbdkit("nbdkit null", nil, "null"))
 
 	QSDFile = qsd("qsd file", func(p Place) string { return "driver=file,node-name=disk,filename=" + p.image() }, fill)
-	QSDNull = qsd("qsd null-co", func(p Place) string { return "driver=null-co,node-name=disk,size=" + p.size() }, nil)
+	QSDNull = nowhere(qsd("qsd null-co", func(p Place) string { return "driver=null-co,node-name=disk,size=" + p.size() }, nil))
 )
 
 func srpd(name string, store ...string) Kind {
@@ -85,6 +87,11 @@ func qsd(name string, node func(Place) string, prepare func(Place) error) Kind {
 			"--export", "type=nbd,id=export,node-name=disk,name=disk,writable=on",
 		}
 	}}
+}
+
+func nowhere(k Kind) Kind {
+	k.Nowhere = true
+	return k
 }
 
 func unixURI(export string) func(Place) string {

@@ -31,7 +31,7 @@ func Table(w io.Writer, r *result.Result) error {
 func Samples(w io.Writer, r *result.Result) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, g := range r.Groups {
-		fmt.Fprintf(t, "\n%s\trequests/s\tspread\tGB/s\tp50 µs\tp99 µs\tp99.9 µs\tserver µs\tclient µs\tforeign\n", g.Title)
+		fmt.Fprintf(t, "\n%s\trequests/s\tspread\tGB/s\tp50 µs\tp99 µs\tp99.9 µs\tserver µs\tclient µs\tMiB\tothers\n", g.Title)
 		for _, name := range contestants(g) {
 			rows := series(g, name)
 			if len(rows.iops) == 0 {
@@ -39,9 +39,9 @@ func Samples(w io.Writer, r *result.Result) error {
 				continue
 			}
 			least, most := rows.iops.Spread()
-			fmt.Fprintf(t, "%s\t%s\t%s–%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, count(rows.iops.Median()), count(least), count(most),
+			fmt.Fprintf(t, "%s\t%s\t%s–%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, count(rows.iops.Median()), count(least), count(most),
 				number(rows.gbs.Median()), number(rows.p50.Median()), number(rows.p99.Median()), number(rows.p999.Median()),
-				number(rows.server.Median()), number(rows.client.Median()), foreign(rows.foreign))
+				number(rows.server.Median()), number(rows.client.Median()), number(rows.resident.Median()), foreign(rows.foreign))
 		}
 	}
 	return t.Flush()
@@ -49,8 +49,8 @@ func Samples(w io.Writer, r *result.Result) error {
 
 // columns are the rounds of a contestant in a group.
 type columns struct {
-	iops, gbs, p50, p99, p999, server, client, foreign result.Series
-	failed                                             string
+	iops, gbs, p50, p99, p999, server, client, resident, foreign result.Series
+	failed                                                       string
 }
 
 func series(g result.Group, name string) columns {
@@ -69,6 +69,7 @@ func series(g result.Group, name string) columns {
 		c.p999 = append(c.p999, s.Latency.At(result.P999)/us)
 		c.server = append(c.server, s.ServerCPU)
 		c.client = append(c.client, s.ClientCPU)
+		c.resident = append(c.resident, float64(s.Resident)/(1<<20))
 		c.foreign = append(c.foreign, s.Foreign)
 	}
 	return c

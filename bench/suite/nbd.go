@@ -51,7 +51,11 @@ func (s *Suite) nbd(name string, load result.Load, kinds ...peer.Kind) string {
 	j := fio.Job{Load: load, Duration: s.cfg.Duration}
 	g := rounds.Group{Name: name, Title: fmt.Sprintf("NBD %s, %d KiB, depth %d", load.Mode, load.Block>>10, load.Depth), Client: j.String(), Load: load}
 	for _, k := range kinds {
-		g.Contestants = append(g.Contestants, s.contestant(k, over(0), run(j)))
+		prepare := over(0)
+		if k.Nowhere {
+			prepare = nothing
+		}
+		g.Contestants = append(g.Contestants, s.contestant(k, prepare, run(j)))
 	}
 	s.groups = append(s.groups, g)
 	return name

@@ -51,7 +51,7 @@ What is there of other programs is measured beside: nbdkit, qemu-storage-daemon,
 			if o.quick {
 				o.quicken(cmd.Flags().Changed)
 			}
-			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return o.run(cmd)
 		},
 	}
 	f := cmd.Flags()
@@ -76,33 +76,35 @@ func (o *runOptions) quicken(given func(string) bool) {
 }
 
 // check refuses what is out of range, and completes the options.
-func (o *runOptions) check() (suite.Config, error) {
+func (o *runOptions) check(cmd *cobra.Command) (suite.Config, error) {
 	var c suite.Config
 	switch {
 	case o.rounds < 1 || o.rounds > 1000:
-		return c, usage("--rounds %d: want 1 to 1000", o.rounds)
+		return c, usage(cmd, "--rounds %d: want 1 to 1000", o.rounds)
 	case !(o.seconds >= 0.1 && o.seconds <= 600):
-		return c, usage("--seconds %v: want 0.1 to 600", o.seconds)
+		return c, usage(cmd, "--seconds %v: want 0.1 to 600", o.seconds)
 	case o.size < 64<<20 || o.size%(1<<20) != 0:
-		return c, usage("--size %v: want a number of MiB, 64M or more", &o.size)
+		return c, usage(cmd, "--size %v: want a number of MiB, 64M or more", &o.size)
 	}
 	c.Size = uint64(o.size)
 	c.Duration = time.Duration(o.seconds * float64(time.Second))
 	if o.cases != "" {
 		var err error
 		if c.Cases, err = regexp.Compile(o.cases); err != nil {
-			return c, usage("--cases %q: want a regular expression: %v", o.cases, err)
+			return c, usage(cmd, "--cases %q: want a regular expression: %v", o.cases, err)
 		}
 	}
 	return c, nil
 }
 
-func usage(format string, args ...any) error {
-	return exitcode.With(exitcode.Usage, fmt.Errorf(format, args...), "see: bench run --help")
+// usage makes the error of an option.
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	return exitcode.With(exitcode.Usage, fmt.Errorf(format, args...), "see: "+cmd.CommandPath()+" --help")
 }
 
-func (o *runOptions) run(ctx context.Context, out, progress io.Writer) (err error) {
-	cfg, err := o.check()
+func (o *runOptions) run(cmd *cobra.Command) (err error) {
+	ctx, out, progress := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	cfg, err := o.check(cmd)
 	if err != nil {
 		return err
 	}
@@ -123,7 +125,7 @@ func (o *runOptions) run(ctx context.Context, out, progress io.Writer) (err erro
 	cfg.Dir = cfg.Pool.Dir()
 	s, err := suite.New(cfg)
 	if err != nil {
-		return exitcode.With(exitcode.Usage, err, "see: bench run --help")
+		return usage(cmd, "%w", err)
 	}
 	r := &result.Result{
 		Version: result.Version, Started: time.Now().UTC().Truncate(time.Second),
@@ -169,9 +171,12 @@ func told(r result.Round) string {
 	return fmt.Sprintf("%s (others used up to %.1f processors)", strings.Join(words, ", "), others)
 }
 
-// save writes the files.
+// save writes the files. The result of the run before stays, to be compared with.
 func (o *runOptions) save(r *result.Result) error {
-	return result.Write(filepath.Join(o.out, "result.json"), r)
+	if err := os.Rename(filepath.Join(o.out, "result.json"), filepath.Join(o.out, "previous.json")); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return errors.Join(result.Write(filepath.Join(o.out, "result.json"), r), writePage(filepath.Join(o.out, "report.html"), r))
 }
 
 func show(out io.Writer, r *result.Result) error {
