@@ -24,7 +24,7 @@ func median(s result.Series) string {
 		return "not run"
 	}
 	least, most := s.Spread()
-	return fmt.Sprintf("%s (%s–%s)", number(s.Median()), number(least), number(most))
+	return fmt.Sprintf("%s (%s)", number(s.Median()), span(number, least, most))
 }
 
 func change(c result.Change) string {

@@ -21,7 +21,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number, "count": count, "bound": result.Figure.Bound, "gib": func(b uint64) string { return number(float64(b) / (1 << 30)) },
 	"spread": func(s result.Series) string {
 		least, most := s.Spread()
-		return number(least) + "–" + number(most)
+		return span(number, least, most)
 	},
 	"values": func(s result.Series) string {
 		words := make([]string, len(s))
@@ -77,7 +77,7 @@ func (r row) Cells() []string {
 	}
 	least, most := c.iops.Spread()
 	return []string{
-		count(c.iops.Median()), count(least) + "–" + count(most), number(c.gbs.Median()), number(c.p50.Median()), number(c.p99.Median()),
+		count(c.iops.Median()), span(count, least, most), number(c.gbs.Median()), number(c.p50.Median()), number(c.p99.Median()),
 		number(c.p999.Median()), number(c.server.Median()), number(c.client.Median()), number(c.resident.Median()), r.Foreign,
 	}
 }

@@ -14,15 +14,21 @@ import (
 func Table(w io.Writer, r *result.Result) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "figure\tof\tmust\taim\tmedian\tspread\tn\tverdict")
+	before := ""
 	for _, f := range r.Figures {
+		title := f.Title
+		if title == before {
+			title = "  same"
+		}
+		before = f.Title
 		v := f.Verdict()
 		if v == result.NotRun {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t-\t-\t0\t%s: %s\n", f.Title, f.Of, f.Bound(f.Must), f.Bound(f.Aim), v, f.Missing)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t-\t-\t0\t%s: %s\n", title, f.Of, f.Bound(f.Must), f.Bound(f.Aim), v, f.Missing)
 			continue
 		}
 		least, most := f.Values.Spread()
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", f.Title, f.Of, f.Bound(f.Must), f.Bound(f.Aim),
-			number(f.Values.Median()), number(least)+"–"+number(most), len(f.Values), v)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", title, f.Of, f.Bound(f.Must), f.Bound(f.Aim),
+			number(f.Values.Median()), span(number, least, most), len(f.Values), v)
 	}
 	return t.Flush()
 }
@@ -39,7 +45,7 @@ func Samples(w io.Writer, r *result.Result) error {
 				continue
 			}
 			least, most := rows.iops.Spread()
-			fmt.Fprintf(t, "%s\t%s\t%s–%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, count(rows.iops.Median()), count(least), count(most),
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, count(rows.iops.Median()), span(count, least, most),
 				number(rows.gbs.Median()), number(rows.p50.Median()), number(rows.p99.Median()), number(rows.p999.Median()),
 				number(rows.server.Median()), number(rows.client.Median()), number(rows.resident.Median()), foreign(rows.foreign))
 		}
@@ -97,6 +103,14 @@ func foreign(s result.Series) string {
 		words[i] = strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strings.Join(words, " ")
+}
+
+// span prints a spread.
+func span(print func(float64) string, least, most float64) string {
+	if least == most {
+		return print(least)
+	}
+	return print(least) + "–" + print(most)
 }
 
 // number prints a value with three digits that count.

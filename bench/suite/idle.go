@@ -27,6 +27,6 @@ func (s *Suite) addIdle() {
 	s.groups = append(s.groups, g)
 	s.lower(g.Name, "idle-memory", "idle daemon", "resident memory", 150, 80, only(mebibytes, peer.SrpdRun.Name))
 	s.rules[len(s.rules)-1].Unit = "MiB"
-	s.lower(g.Name, "idle-cpu", "same", "CPU of a core", 1, 0, only(percent, peer.SrpdRun.Name))
+	s.lower(g.Name, "idle-cpu", "idle daemon", "CPU of a core", 1, 0, only(percent, peer.SrpdRun.Name))
 	s.rules[len(s.rules)-1].Unit = "%"
 }

@@ -18,19 +18,20 @@ func (s *Suite) addNBD() {
 
 	deep := result.Load{Mode: "randread", Block: k4, Depth: 32}
 	read := s.nbd("nbd-read-4k-32", deep, peer.Srpd, peer.Nbdkit, peer.NbdkitSingle, peer.Slice, peer.NbdkitNull, peer.QSDFile, peer.QSDNull)
-	s.figure(read, "nbd-read", "NBD 4 KiB random read, depth 32", "requests/s / faster nbdkit memory", 1.1, 1.4, ratio(iops, our, kits...))
-	s.figure(read, "nbd-read-slice", "same", "requests/s / our server over a byte slice", 0.8, 0.95, ratio(iops, our, peer.Slice.Name))
-	s.lower(read, "nbd-read-cpu", "same", "server CPU a request / nbdkit memory", 1.2, 0.8, ratio(serverCPU, our, peer.Nbdkit.Name))
+	const readTitle, writeTitle = "NBD 4 KiB random read, depth 32", "NBD 4 KiB random write, depth 32"
+	s.figure(read, "nbd-read", readTitle, "requests/s / faster nbdkit memory", 1.1, 1.4, ratio(iops, our, kits...))
+	s.figure(read, "nbd-read-slice", readTitle, "requests/s / our server over a byte slice", 0.8, 0.95, ratio(iops, our, peer.Slice.Name))
+	s.lower(read, "nbd-read-cpu", readTitle, "server CPU a request / nbdkit memory", 1.2, 0.8, ratio(serverCPU, our, peer.Nbdkit.Name))
 	s.addISCSI(read, deep)
 	for _, k := range []peer.Kind{peer.NbdkitNull, peer.QSDFile, peer.QSDNull, peer.TGT} {
-		s.figure(read, "nbd-read-"+slug(k.Name), "same", "requests/s / "+k.Name, 0, 0, ratio(iops, our, k.Name))
+		s.figure(read, "nbd-read-"+slug(k.Name), readTitle, "requests/s / "+k.Name, 0, 0, ratio(iops, our, k.Name))
 	}
 
 	write := s.nbd("nbd-write-4k-32", result.Load{Mode: "randwrite", Block: k4, Depth: 32},
 		peer.Srpd, peer.Nbdkit, peer.NbdkitSingle, peer.Slice)
-	s.figure(write, "nbd-write", "NBD 4 KiB random write, depth 32", "requests/s / faster nbdkit memory", 0.8, 1.2, ratio(iops, our, kits...))
-	s.figure(write, "nbd-write-slice", "same", "requests/s / our server over a byte slice", 0.8, 0.95, ratio(iops, our, peer.Slice.Name))
-	s.lower(write, "nbd-write-cpu", "same", "server CPU a request / nbdkit memory", 1.2, 0.8, ratio(serverCPU, our, peer.Nbdkit.Name))
+	s.figure(write, "nbd-write", writeTitle, "requests/s / faster nbdkit memory", 0.8, 1.2, ratio(iops, our, kits...))
+	s.figure(write, "nbd-write-slice", writeTitle, "requests/s / our server over a byte slice", 0.8, 0.95, ratio(iops, our, peer.Slice.Name))
+	s.lower(write, "nbd-write-cpu", writeTitle, "server CPU a request / nbdkit memory", 1.2, 0.8, ratio(serverCPU, our, peer.Nbdkit.Name))
 
 	one := s.nbd("nbd-read-4k-1", result.Load{Mode: "randread", Block: k4, Depth: 1}, peer.Srpd, peer.Nbdkit, peer.NbdkitSingle, peer.Slice)
 	s.lower(one, "nbd-read-1", "NBD 4 KiB random read, depth 1", "p50 / nbdkit memory", 1.1, 0.7, ratio(p50, our, peer.Nbdkit.Name))

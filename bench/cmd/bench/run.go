@@ -115,8 +115,8 @@ func (o *runOptions) run(cmd *cobra.Command) (err error) {
 	if o.srpd == "" {
 		o.srpd = filepath.Join(filepath.Dir(self), "srpd")
 	}
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return err
+	if err := peer.Have(o.srpd); err != nil {
+		return usage(cmd, "--srpd %s: want the program: %w", o.srpd, err)
 	}
 	if cfg.Pool, err = peer.NewPool(o.srpd, self, uint64(o.size)); err != nil {
 		return err
@@ -126,6 +126,9 @@ func (o *runOptions) run(cmd *cobra.Command) (err error) {
 	s, err := suite.New(cfg)
 	if err != nil {
 		return usage(cmd, "%w", err)
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
 	}
 	r := &result.Result{
 		Version: result.Version, Started: time.Now().UTC().Truncate(time.Second),

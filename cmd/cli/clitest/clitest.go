@@ -43,6 +43,12 @@ func Golden(t *testing.T, path, got string) bool {
 // testdata/help.txt has, and that the manual pages in man are those of the commands. make gives a new root each time:
 // cobra keeps what was parsed.
 func Program(t *testing.T, root func() *cobra.Command) {
+	Help(t, root)
+	pages(t, root)
+}
+
+// Help checks what Program checks, but for manual pages: of a program that is not installed.
+func Help(t *testing.T, root func() *cobra.Command) {
 	t.Run("described", func(t *testing.T) { walk(root(), func(c *cobra.Command) { described(t, c) }) })
 	t.Run("help", func(t *testing.T) {
 		var all strings.Builder
@@ -52,6 +58,9 @@ func Program(t *testing.T, root func() *cobra.Command) {
 		})
 		Golden(t, filepath.Join("testdata", "help.txt"), all.String())
 	})
+}
+
+func pages(t *testing.T, root func() *cobra.Command) {
 	t.Run("man", func(t *testing.T) {
 		made := map[string]bool{}
 		walk(root(), func(c *cobra.Command) {
