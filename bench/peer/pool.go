@@ -32,6 +32,7 @@ type Server struct {
 	PID  int
 	Warm bool // for the caller: the whole disk was touched
 	kind Kind
+	dir  string
 	d    *daemon.Daemon
 }
 
@@ -101,7 +102,7 @@ func (p *Pool) Get(ctx context.Context, k Kind) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{PID: d.PID(), kind: k, d: d}
+	s := &Server{PID: d.PID(), kind: k, dir: at.Dir, d: d}
 	p.servers[k.Name] = s
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("%s cannot be reached %v after its start", k.Name, startTime))
 	defer cancel()

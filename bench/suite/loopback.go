@@ -38,7 +38,7 @@ func (s *Suite) addLoopback() {
 		case c.Depth == 32:
 			s.figure(name, name, title, "requests/s / model", 0.35, 0.6, ratio(iops, path, bareModel))
 		default:
-			s.figure(name, name, title, "bytes/s / model", 0.7, 0.9, ratio(bytes, path, bareModel))
+			s.figure(name, name, title, "bytes/s / model", 0.7, 0.9, ratio(throughput, path, bareModel))
 		}
 	}
 	const scaling = "loopback-scaling"
@@ -48,7 +48,7 @@ func (s *Suite) addLoopback() {
 
 	s.lower("loopback-read-4k-1", "model-4k", "the model, 4 KiB read, depth 1", "time beyond memcpy", 0.5, 0, beyondMemcpy)
 	s.rules[len(s.rules)-1].Unit = "µs"
-	s.figure("loopback-read-128k-8", "model-128k", "the model, 128 KiB read, depth 8", "bytes/s / memcpy", 0.85, 0, ratio(bytes, bareModel, memcpy))
+	s.figure("loopback-read-128k-8", "model-128k", "the model, 128 KiB read, depth 8", "bytes/s / memcpy", 0.85, 0, ratio(throughput, bareModel, memcpy))
 }
 
 // plan is how the contestants take turns within a round.

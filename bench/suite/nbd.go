@@ -42,7 +42,7 @@ func (s *Suite) addNBD() {
 	}{{k128, "128k", "128 KiB"}, {m1, "1m", "1 MiB"}} {
 		for _, op := range []string{"read", "write"} {
 			g := s.nbd("nbd-"+op+"-"+size.name+"-8", result.Load{Mode: "rand" + op, Block: size.bytes, Depth: 8}, peer.Srpd, peer.Nbdkit, peer.Slice)
-			s.figure(g, "nbd-"+op+"-"+size.name, "NBD "+size.title+" "+op+", depth 8", "bytes/s / nbdkit memory", 1, 1.3, ratio(bytes, our, peer.Nbdkit.Name))
+			s.figure(g, "nbd-"+op+"-"+size.name, "NBD "+size.title+" "+op+", depth 8", "bytes/s / nbdkit memory", 1, 1.3, ratio(throughput, our, peer.Nbdkit.Name))
 		}
 	}
 }

@@ -10,11 +10,11 @@ import (
 // quantity is one number of a sample.
 type quantity func(result.Sample) float64
 
-func iops(s result.Sample) float64      { return s.IOPS }
-func bytes(s result.Sample) float64     { return s.Bytes }
-func p50(s result.Sample) float64       { return s.Latency.At(result.P50) }
-func p99(s result.Sample) float64       { return s.Latency.At(result.P99) }
-func serverCPU(s result.Sample) float64 { return s.ServerCPU }
+func iops(s result.Sample) float64       { return s.IOPS }
+func throughput(s result.Sample) float64 { return s.Bytes }
+func p50(s result.Sample) float64        { return s.Latency.At(result.P50) }
+func p99(s result.Sample) float64        { return s.Latency.At(result.P99) }
+func serverCPU(s result.Sample) float64  { return s.ServerCPU }
 
 func mebibytes(s result.Sample) float64 { return float64(s.Resident) / (1 << 20) }
 func percent(s result.Sample) float64   { return 100 * s.IdleCPU }

@@ -65,7 +65,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"compare", golden, golden, "--fail-above", "NaN"}, exitcode.Usage, "--fail-above NaN: want a percentage"},
 		{[]string{"report", filepath.Join(dir, "absent.json")}, exitcode.NotFound, "bench run writes one"},
 		{[]string{"report", other}, exitcode.Failure, "format 2"},
-		{[]string{"serve"}, exitcode.Failure, `required flag(s) "socket"`},
+		{[]string{"serve"}, exitcode.Failure, `at least one of the flags`},
 	}
 	for _, test := range tests {
 		_, _, err := call(t.Context(), test.args...)

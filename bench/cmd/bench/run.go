@@ -33,10 +33,12 @@ type runOptions struct {
 	out     string
 	srpd    string
 	quick   bool
+	layers  bool
+	profile bool
 }
 
 func runCommand() *cobra.Command {
-	o := &runOptions{size: 1 << 30}
+	o := &runOptions{size: bytesize.Size(fitting(host.Available()))}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "measure, print the table, write result.json and report.html",
@@ -48,8 +50,12 @@ What is there of other programs is measured beside: nbdkit, qemu-storage-daemon,
 		Example: "  bench run\n  bench run --cases nbd-read --rounds 9\n  bench run --quick --out /tmp/bench",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			given := cmd.Flags().Changed
 			if o.quick {
-				o.quicken(cmd.Flags().Changed)
+				o.quicken(given)
+			}
+			if (o.quick || o.cases != "") && !given("layers") {
+				o.layers = false
 			}
 			return o.run(cmd)
 		},
@@ -58,11 +64,24 @@ What is there of other programs is measured beside: nbdkit, qemu-storage-daemon,
 	f.StringVar(&o.cases, "cases", "", "measure only figures whose names this `regexp` matches")
 	f.IntVar(&o.rounds, "rounds", 5, "`number` of rounds")
 	f.Float64Var(&o.seconds, "seconds", 1, "of each measurement of a client and a server")
-	f.Var(&o.size, "size", "of a disk")
+	f.Var(&o.size, "size", "of a disk (default: 1G, or less where memory is short)")
 	f.StringVar(&o.out, "out", "build/results", "`directory` of result.json and report.html")
 	f.StringVar(&o.srpd, "srpd", "", "`path` of srpd (default: beside this program)")
 	f.BoolVar(&o.quick, "quick", false, "3 rounds of 0.4 seconds, to see roughly where things stand")
+	f.Lookup("size").DefValue = "" // it depends on the machine
+	f.BoolVar(&o.layers, "layers", true, "run the benchmarks of packages too, by go test (default with neither --cases nor --quick)")
+	f.BoolVar(&o.profile, "cpuprofile", false, "look at where the time goes in what missed its figure")
 	return cmd
+}
+
+// fitting returns a size of disks, with which all contestants together leave some of the memory.
+func fitting(available uint64) uint64 {
+	const contestants = 12 // disks in memory, and what servers need beside
+	size := uint64(1 << 30)
+	for size > 64<<20 && size*contestants > available {
+		size /= 2
+	}
+	return size
 }
 
 // quicken sets what was not given.
@@ -133,9 +152,15 @@ func (o *runOptions) run(cmd *cobra.Command) (err error) {
 	r := &result.Result{
 		Version: result.Version, Started: time.Now().UTC().Truncate(time.Second),
 		Settings: result.Settings{Cases: o.cases, Rounds: o.rounds, Seconds: o.seconds, Size: uint64(o.size)},
-		Build:    host.Build(), Machine: host.Machine(), Contestants: s.Contestants(),
+		Build:    host.Build(), Machine: host.Machine(), Tools: peer.Tools(ctx), Contestants: s.Contestants(),
 	}
 	err = o.measure(ctx, s, cfg.Pool, r, progress)
+	if err == nil && o.profile {
+		addProfiles(ctx, s, r, progress)
+	}
+	if err == nil && o.layers {
+		addLayers(ctx, r, progress)
+	}
 	r.Figures = s.Figures(r.Groups)
 	r.Seconds = time.Since(r.Started).Round(time.Second).Seconds()
 	r.Complete = err == nil

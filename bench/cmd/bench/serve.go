@@ -15,22 +15,32 @@ import (
 	"minisrp/cmd/srpd/socket"
 )
 
-// serveCommand is one of the contestants: the NBD server over plain memory, in a process of its own as all are.
+// serveCommand is contestants that are no program of their own: the NBD server over plain memory, and the daemon where
+// its profile is wanted; each in a process of its own as all are.
 func serveCommand() *cobra.Command {
-	var path string
+	var path, dir string
+	var whole bool
 	size := bytesize.Size(1 << 30)
 	cmd := &cobra.Command{
-		Use:     "serve",
-		Short:   "serve plain memory with srpd's NBD server, as run does",
-		Long:    "serve serves plain memory with srpd's NBD server, until it is told to end. It is how run measures that server alone.",
-		Example: "  bench serve --socket /tmp/slice.sock --size 1G",
+		Use:   "serve",
+		Short: "serve plain memory with srpd's NBD server, or be a daemon that tells its profile",
+		Long: `serve serves plain memory with srpd's NBD server, until it is told to end. With --daemon it is a daemon with a ram unit
+that tells its profile at a socket. It is how run measures the one alone, and looks into the other.`,
+		Example: "  bench serve --socket /tmp/slice.sock --size 1G\n  bench serve --daemon --state-dir /tmp/srpd --size 1G",
 		Hidden:  true,
 		Args:    cli.NoArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), path, int(size)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if whole {
+				return serveDaemon(cmd.Context(), cmd.OutOrStdout(), dir, uint64(size))
+			}
+			return serve(cmd.Context(), path, int(size))
+		},
 	}
 	cmd.Flags().StringVar(&path, "socket", "", "`path` of the unix socket")
 	cmd.Flags().Var(&size, "size", "of the memory")
-	_ = cmd.MarkFlagRequired("socket")
+	cmd.Flags().BoolVar(&whole, "daemon", false, "be a daemon")
+	cmd.Flags().StringVar(&dir, "state-dir", "", "state `directory` of the daemon")
+	cmd.MarkFlagsOneRequired("socket", "state-dir")
 	return cmd
 }
 
