@@ -52,6 +52,19 @@ type Event struct {
 
 // note leaves notes for the worker. s is the slot whose command brought them.
 func (d *Disk) note(n notes, s *slot) {
+	if s.kind == kindControl && scsi.Opcode(s.srb.CDB[0]) == scsi.OpTestUnitReady {
+		// What the unit has to say when an identification begins is seen by it.
+		n &^= noteLook
+	}
+	d.attend(n)
+}
+
+// Overheard passes on the sense data of a command that was not the disk's: what the unit has to say beside the end of
+// a command, it says once, to whichever comes first. It does not wait. Level: both.
+func (d *Disk) Overheard(s *scsi.Sense) { d.attend(judgeSense(s).notes) }
+
+// attend leaves notes for the worker.
+func (d *Disk) attend(n notes) {
 	if n&noteLost != 0 {
 		if !d.opened.Load() {
 			// Whoever wrote has not written through this disk.
@@ -59,10 +72,6 @@ func (d *Disk) note(n notes, s *slot) {
 		} else if d.lost.Swap(true) {
 			n &^= noteLost // it is known already
 		}
-	}
-	if s.kind == kindControl && scsi.Opcode(s.srb.CDB[0]) == scsi.OpTestUnitReady {
-		// What the unit has to say when an identification begins is seen by it.
-		n &^= noteLook
 	}
 	if n == 0 || !d.opened.Load() || d.closing.Load() {
 		return

@@ -133,6 +133,25 @@ func TestOtherEvents(t *testing.T) {
 	}
 }
 
+// What the unit has told another's command reaches the disk when that is passed on.
+func TestOverheard(t *testing.T) {
+	r := newRig(t, plain(), disk.Options{})
+	r.unit.Resize(4095)
+	r.disk.Overheard(&scsi.Sense{Key: scsi.KeyUnitAttention, ASC: scsi.ASCCapacityChanged})
+	if e := r.event(); e.Kind != disk.CapacityChanged || e.New.Size != 2<<20 {
+		t.Errorf("%v: %d bytes", e.Kind, e.New.Size)
+	}
+	r.disk.Overheard(&scsi.Sense{Key: scsi.KeyIllegalRequest, ASC: scsi.ASCInvalidFieldInCDB})
+	r.quiet()
+	r.disk.Overheard(&scsi.Sense{Deferred: true, Key: scsi.KeyMediumError})
+	if e := r.event(); e.Kind != disk.WritesLost {
+		t.Error(e.Kind)
+	}
+	if err := r.do(r.request(disk.Flush, 0, 0)); !errors.Is(err, disk.ErrLostWrites) {
+		t.Errorf("a flush: %v", err)
+	}
+}
+
 // After a reset anything may have changed; where nothing has, nothing is told.
 func TestResetChangesNothing(t *testing.T) {
 	r := newRig(t, plain(), disk.Options{})

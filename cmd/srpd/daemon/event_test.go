@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"minisrp/cmd/control"
 	"minisrp/scsi"
 	"minisrp/scsi/lun"
 	"minisrp/srp/target/access"
@@ -102,6 +103,23 @@ func TestEventsAlone(t *testing.T) {
 		if strings.TrimSpace(string(out)) != fmt.Sprint(8<<20) {
 			t.Errorf("nbdinfo says %s, %v", out, err)
 		}
+	}
+
+	// A user's command that is the first to hear of it takes it from nobody.
+	a := &admin{d}
+	for i, q := range []control.SCSI{
+		{Unit: "disk2", CDB: control.Hex{0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0}, In: 8},
+		{Unit: "disk2", CDB: control.Hex{0, 0, 0, 0, 0, 0}},
+	} {
+		size := uint64(4+i) << 20
+		store.size.Store(size)
+		if err := u.CapacityChanged(); err != nil {
+			t.Fatal(err)
+		}
+		if x, err := a.SCSI(t.Context(), &q, nil); err != nil {
+			t.Fatalf("%+v, %v", x, err)
+		}
+		eventually(t, func() bool { return d.Units()[2].Disk.Size == size })
 	}
 
 	if _, err := port.Detach(t.Context(), 2); err != nil {

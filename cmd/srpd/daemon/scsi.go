@@ -108,6 +108,7 @@ func (a *admin) exec(ctx context.Context, q *control.SCSI, at place, region *min
 	}
 	for try := 1; ; try++ {
 		err := a.d.port.ExecAt(ctx, a.d.adapter, at.target, at.lun, s)
+		a.d.overhear(at, s.Sense())
 		// Who asks whether the unit is ready wants to hear of them.
 		if errors.Is(err, scsi.ErrUnitAttention) && q.CDB[0] != byte(scsi.OpTestUnitReady) && try < attentions {
 			continue
@@ -132,6 +133,21 @@ func (a *admin) exec(ctx context.Context, q *control.SCSI, at place, region *min
 		}
 	}
 	return x, nil
+}
+
+// overhear gives the disk of a unit what that has said to a command of the user's: it says it once. That a target has
+// other units the port has seen by itself.
+func (d *Daemon) overhear(at place, raw []byte) {
+	s, err := scsi.ParseSense(raw)
+	if err != nil {
+		return
+	}
+	here := func(p *miniport.Path) bool { return p.Target() == at.target && p.LUN() == at.lun }
+	for _, u := range d.list() {
+		if u.disk != nil && slices.ContainsFunc(u.unit.Paths(), here) {
+			u.disk.Overheard(&s)
+		}
+	}
 }
 
 // taskTime bounds a task management function at one target.
@@ -175,6 +191,7 @@ func (a *admin) Task(ctx context.Context, q *control.Task, p control.Progress) (
 func (d *Daemon) noUnit(ctx context.Context, at place) bool {
 	s := &miniport.SRB{CDBLength: 6, Timeout: taskTime} // TEST UNIT READY
 	_ = d.port.ExecAt(ctx, d.adapter, at.target, at.lun, s)
+	d.overhear(at, s.Sense())
 	v, err := scsi.ParseSense(s.Sense())
 	return err == nil && v.ASC == scsi.ASCUnitNotSupported
 }
