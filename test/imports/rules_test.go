@@ -21,7 +21,7 @@ var anything = []string{"..."}
 
 var rules = []rule{
 	{"scsi", nil},
-	{"scsi/lun/...", []string{"scsi", "verbs/dispatch", "verbs/arena", "scsi/lun/..."}},
+	{"scsi/lun/...", []string{"scsi", "verbs/dispatch/...", "verbs/arena", "scsi/lun/..."}},
 	{"scsi/luntest", []string{"scsi", "verbs/dispatch", "verbs/arena", "scsi/lun/..."}},
 	{"scsi/disk/...", []string{"miniport/...", "scsi", "verbs/dispatch", "verbs/arena", "scsi/disk/..."}},
 	{"scsi/mpath/...", []string{"miniport/...", "scsi", "verbs/dispatch", "verbs/arena", "scsi/mpath/..."}},

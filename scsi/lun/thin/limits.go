@@ -66,6 +66,9 @@ const (
 	tidyBytes  = 16 << 20
 	punchWords = 64
 
+	// sumBytes is what of a snapshot is summed up at a time: at 500 MB/s or more, half of token.Step.
+	sumBytes = 256 << 10
+
 	// growBytes is what the data file grows by.
 	growBytes = 16 << 20
 

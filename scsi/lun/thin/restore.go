@@ -36,7 +36,7 @@ func (d *DB) Restore(ctx context.Context, r io.Reader, name string) error {
 	}
 	sum := sha256.New()
 	buffered := bufio.NewReader(r)
-	in := io.TeeReader(buffered, sum)
+	in := io.TeeReader(buffered, &summed{ctx, io.Discard, sum})
 	h, err := readHeader(in)
 	if err != nil {
 		return err

@@ -7,12 +7,16 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"io"
+	"slices"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/pb"
 	"github.com/dgraph-io/ristretto/v2/z"
 	"google.golang.org/protobuf/proto"
+
+	"minisrp/verbs/dispatch/token"
 )
 
 // A snapshot is a line of JSON, which is a snapshotHeader; frames as badger's backups have them (8 bytes of length, least
@@ -35,7 +39,7 @@ const (
 // before the call is in it. The unit goes on meanwhile. Errors: ErrDamaged, w's, ctx's.
 func (s *Store) Snapshot(ctx context.Context, w io.Writer) error {
 	sum := sha256.New()
-	out := io.MultiWriter(w, sum)
+	out := &summed{ctx, w, sum}
 	head, err := json.Marshal(snapshotHeader{snapshotFormat, snapshotVersion, s.name, s.info.Size, s.info.BlockSize})
 	if err != nil {
 		return err
@@ -111,6 +115,23 @@ func (s *Store) snapshotValue(key []byte, item *badger.Item) (value []byte, err 
 		return s.db.load(b, value)
 	})
 	return value, err
+}
+
+// summed is a writer that sums up what it writes.
+type summed struct {
+	ctx context.Context
+	w   io.Writer
+	sum hash.Hash
+}
+
+// Write sums up with a token, which it has given back when w makes it wait.
+func (s *summed) Write(p []byte) (int, error) {
+	for part := range slices.Chunk(p, sumBytes) {
+		if err := token.Default.Do(s.ctx, func() { s.sum.Write(part) }); err != nil {
+			return 0, err
+		}
+	}
+	return s.w.Write(p)
 }
 
 func writeFrame(w io.Writer, kvs []*pb.KV) error {
