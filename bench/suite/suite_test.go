@@ -165,3 +165,26 @@ func TestContestants(t *testing.T) {
 		t.Errorf("contestants: %+v", all)
 	}
 }
+
+// Curves come with what they are made of.
+func TestCurves(t *testing.T) {
+	s, err := open(t, "loopback")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := s.Curves(nil); len(c) != 0 {
+		t.Errorf("of nothing: %+v", c)
+	}
+	measured := func(name string, iops float64) result.Group {
+		return result.Group{Name: name, Rounds: []result.Round{{Samples: map[string]result.Sample{path: {IOPS: iops}}}}}
+	}
+	c := s.Curves([]result.Group{measured("loopback-read-4k-1", 400e3), measured("loopback-read-4k-32", 650e3)})
+	if len(c) != 1 || len(c[0].Lines) == 0 {
+		t.Fatalf("got %+v", c)
+	}
+	for _, l := range c[0].Lines {
+		if len(l.Points) != 8 || l.Points[0].Y != 1 {
+			t.Errorf("%s: %+v", l.Name, l.Points)
+		}
+	}
+}

@@ -161,7 +161,7 @@ func (o *runOptions) run(cmd *cobra.Command) (err error) {
 	if err == nil && o.layers {
 		addLayers(ctx, r, progress)
 	}
-	r.Figures = s.Figures(r.Groups)
+	r.Figures, r.Curves = s.Figures(r.Groups), s.Curves(r.Groups)
 	r.Seconds = time.Since(r.Started).Round(time.Second).Seconds()
 	r.Complete = err == nil
 	err = errors.Join(err, s.Close(context.WithoutCancel(ctx)))
