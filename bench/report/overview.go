@@ -49,7 +49,7 @@ func overview(figures []result.Figure) (*plot.Plot, int, error) {
 	p.Add(must)
 	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = -0.7, float64(n)-0.3, ticks(labels)
 	p.X.Scale = plot.LogScale{}
-	p.X.Min, p.X.Max = min(p.X.Min, 0.5), max(p.X.Max, 2)
+	p.X.Min, p.X.Max = min(p.X.Min*0.95, 0.5), max(p.X.Max*1.05, 2)
 	at := map[float64]string{}
 	for _, v := range []float64{0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100} {
 		if v >= p.X.Min && v <= p.X.Max {

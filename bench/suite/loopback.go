@@ -40,6 +40,8 @@ func (s *Suite) addLoopback() {
 		default:
 			s.figure(name, name, title, "bytes/s / model", 0.7, 0.9, ratio(throughput, path, bareModel))
 		}
+		// What else runs on the machine does not count there.
+		s.lower(name, name+"-cpu", title, "CPU a request / model", 0, 0, ratio(serverCPU, path, bareModel))
 	}
 	const scaling = "loopback-scaling"
 	c := model.Case{Size: 4 << 10, Depth: 32}
