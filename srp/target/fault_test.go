@@ -42,17 +42,21 @@ func (w *world) faults(text string) *fault.Rules {
 	return rs
 }
 
-// do does something to every channel.
+// do does something to every channel, when there is one: it is up at the target when the initiator's RTU has arrived.
 func (w *world) do(text string) {
 	w.t.Helper()
 	a, err := fault.ParseAction(text)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.drive(func() {
-		if n, err := w.port.Do(context.Background(), access.All(), a); err != nil || n == 0 {
-			w.t.Errorf("%s: done to %d channels, %v", text, n, err)
-		}
+	w.until(text+" is done to a channel", func() (done bool) {
+		w.drive(func() {
+			n, err := w.port.Do(context.Background(), access.All(), a)
+			if done = n > 0 || err != nil; err != nil {
+				w.t.Errorf("%s: %v", text, err)
+			}
+		})
+		return done
 	})
 	w.p.RunUntilIdle()
 }

@@ -136,7 +136,7 @@ func (w *world) at(fn func(f *dispatch.Frame)) {
 // until runs the processor until cond holds.
 func (w *world) until(what string, cond func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute) // much longer than it takes, on a machine that does other things too
 	for !cond() {
 		w.p.RunUntilIdle()
 		runtime.Gosched()
