@@ -94,6 +94,12 @@ var DefaultPercentiles = []float64{1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95,
 // NewJob returns a job with the defaults.
 func NewJob(name string) Job { return Job{Name: name, ReadPercent: 50} }
 
+// Check says what of a job contradicts the rest, or is out of range. Errors: *OptionError.
+func (j Job) Check() error {
+	j.settle()
+	return j.check()
+}
+
 // settle fills in what was left at zero.
 func (j *Job) settle() {
 	if j.Blocks == nil && j.Smallest == 0 {

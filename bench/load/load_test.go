@@ -341,7 +341,7 @@ func TestRunErrors(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	w, end := newWorld(t, ram(t, 1<<20))
 	defer end()
-	const n = 20000
+	const n = 4000
 	for _, text := range []string{
 		"[a]\nrw=randrw\nverify=crc32c\niodepth=8\ntime_based\nruntime=1h\nfsync=10\nnumber_ios=",
 		"[a]\nrw=trim\ntime_based\nruntime=1h\nrate_iops=100000000\nnumber_ios=",
@@ -356,8 +356,8 @@ func TestAllocations(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			return after.Mallocs - before.Mallocs
 		}
-		few, many := measure("100"), measure("20000")
-		if many > few+n/20 {
+		few, many := measure("100"), measure("4000")
+		if many > few+n/10 {
 			t.Errorf("%s: %d allocations for 100 requests, %d for %d", text, few, many, n)
 		}
 	}

@@ -89,6 +89,11 @@ func Options() [][2]string {
 	return all
 }
 
+// Flags returns the names of those options that need no value.
+func Flags() []string {
+	return []string{"continue_on_error", "norandommap", "stonewall", "sync", "time_based"}
+}
+
 // Set sets an option by its name. Errors: *OptionError.
 func (j *Job) Set(name, value string) error {
 	full := name

@@ -91,14 +91,14 @@ func (j *JobReport) Requests() uint64 {
 func (r *Report) add(j *Job, clones []*worker) {
 	all := clones[0].stats.kinds
 	job := JobReport{Name: j.Name, List: j.Percentiles}
-	var took time.Duration
+	var took, checked time.Duration
 	for i, w := range clones {
 		if i > 0 {
 			for k := range all {
 				all[k].merge(&w.stats.kinds[k])
 			}
 		}
-		took = max(took, w.stats.ended-w.begun)
+		took, checked = max(took, w.stats.ended-w.begun), max(checked, w.stats.verified-w.stats.ended)
 		job.Failed += w.bad
 		for _, f := range w.faults {
 			if len(job.faults) < keptFaults {
@@ -110,9 +110,10 @@ func (r *Report) add(j *Job, clones []*worker) {
 	if job.Failed > 0 {
 		job.Error = 1
 	}
-	for i, c := range []*Counts{&job.Read, &job.Write, &job.Trim, &job.Sync, &job.Verify} {
+	for i, c := range []*Counts{&job.Read, &job.Write, &job.Trim, &job.Sync} {
 		*c = all[i].counts(took, j.Percentiles)
 	}
+	job.Verify = all[verifies].counts(checked, j.Percentiles)
 	r.Jobs = append(r.Jobs, job)
 	r.CPU.requests += job.Requests()
 }

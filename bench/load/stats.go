@@ -9,7 +9,9 @@ import (
 // stats are what a worker counts.
 type stats struct {
 	kinds [directions + 1]kind // by direction; the last is of the reads at the end that verify
-	ended time.Duration
+
+	ended    time.Duration // on the processor's clock
+	verified time.Duration // when what was read at the end was read
 }
 
 // verifies is the place of the reads at the end.

@@ -131,6 +131,7 @@ func (w *worker) next(f *dispatch.Frame) {
 			return
 		}
 	}
+	w.stats.verified = f.Now()
 	if !w.verifying {
 		w.stats.ended = f.Now()
 	}
