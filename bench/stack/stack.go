@@ -158,6 +158,9 @@ func (s *Stack) login(ctx context.Context, c *Config) error {
 	return nil
 }
 
+// Attr returns what the initiator's HCA can have.
+func (s *Stack) Attr() *verbs.DeviceAttr { return s.device.Attr() }
+
 // Close ends everything.
 func (s *Stack) Close(ctx context.Context) error {
 	var errs []error

@@ -28,5 +28,5 @@ func command(out, errs io.Writer) *cobra.Command {
 	return cli.Program("bench", "measure minisrp beside a model of its work and beside other programs",
 		`bench measures minisrp. Every figure is a ratio of two that were measured in turns in the same run, or a quantity of
 the daemon alone, with the median and the spread of several rounds; how much of the processors other programs had
-meanwhile is noted for each.`, out, errs, runCommand(), compareCommand(), reportCommand(), loadCommand(), serveCommand(), cli.VersionCommand("bench"))
+meanwhile is noted for each.`, out, errs, runCommand(), compareCommand(), reportCommand(), loadCommand(), scaleCommand(), serveCommand(), cli.VersionCommand("bench"))
 }
