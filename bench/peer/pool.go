@@ -47,6 +47,9 @@ func NewPool(srpd, bench string, size uint64) (*Pool, error) {
 		return nil, err
 	}
 	if p.memory, err = os.MkdirTemp(memoryDir, "bench"); err != nil {
+		p.memory, err = os.MkdirTemp(p.dir, "memory") // where there is none, it is a disk that the kernel caches
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil

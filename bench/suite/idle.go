@@ -12,13 +12,13 @@ import (
 
 // addIdle adds the daemon as make run starts it, when a client has come, written, read, and gone.
 func (s *Suite) addIdle() {
-	idle := max(2*time.Second, 2*s.cfg.Duration)
+	quiet := max(2*time.Second, 2*s.cfg.Duration)
 	wait := func(ctx context.Context, _ string) (result.Sample, error) {
 		select {
-		case <-time.After(idle):
+		case <-time.After(quiet):
 		case <-ctx.Done():
 		}
-		return result.Sample{Runtime: idle.Seconds()}, ctx.Err()
+		return result.Sample{Runtime: quiet.Seconds()}, ctx.Err()
 	}
 	j := fio.Job{Load: result.Load{Mode: "randrw", Block: 64 << 10, Depth: 32}, Span: 64 << 20}
 	g := rounds.Group{Name: "idle", Title: "the daemon as make run starts it, without clients", Contestants: []rounds.Contestant{

@@ -18,6 +18,18 @@ const (
 	twice     = " ×2"
 )
 
+// inProcess says what the contestants are that are no programs.
+var inProcess = map[string]string{
+	memcpy:            "copies alone, at the places of the path's sequence",
+	bareModel:         "one queue entry, one copy, one completion a request; inline, no protocol",
+	path:              "miniport, SRP, two queue pairs of the software HCA, target, ram unit; protect=io",
+	memcpy + twice:    "the same from two goroutines",
+	bareModel + twice: "the same from two goroutines",
+	path + twice:      "the same from two goroutines, on two processors",
+	idle:              "a thread fires CQs, and nothing else runs",
+	loaded:            "beside it four goroutines burn CPU, and badger takes writes and compacts",
+}
+
 // addLoopback adds the path within one process, beside the model of its work and the bare copies.
 func (s *Suite) addLoopback() {
 	for _, c := range []struct {

@@ -11,10 +11,15 @@ import (
 	"minisrp/bench/rounds"
 )
 
+// The contestants that wait for DPCs.
+const (
+	idle   = "idle"
+	loaded = "loaded"
+)
+
 // addPriority adds how soon a DPC starts after a completion: with nothing else to do, and beside Passive work that burns
 // all processors while badger compacts.
 func (s *Suite) addPriority() {
-	const idle, loaded = "idle", "loaded"
 	g := rounds.Group{Name: "priority", Title: "CQ completion to DPC start", Client: "in this process",
 		Contestants: []rounds.Contestant{{Name: idle}, {Name: loaded}}}
 	g.Together = func(ctx context.Context) (map[string]result.Sample, error) {

@@ -88,11 +88,15 @@ func (s *Suite) Contestants() []result.Contestant {
 	seen := map[string]bool{}
 	for _, g := range s.groups {
 		for _, c := range g.Contestants {
-			k, server := s.kinds[c.Name]
-			if seen[c.Name] || !server {
+			if seen[c.Name] {
 				continue
 			}
 			seen[c.Name] = true
+			k, server := s.kinds[c.Name]
+			if !server {
+				all = append(all, result.Contestant{Name: c.Name, Command: inProcess[c.Name]})
+				continue
+			}
 			rc := result.Contestant{Name: c.Name, Command: s.cfg.Pool.Command(k)}
 			if program, _, _ := strings.Cut(rc.Command, " "); peer.Have(program) != nil {
 				rc.Missing = peer.Have(program).Error()

@@ -16,6 +16,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	err := command(os.Stdout, os.Stderr).ExecuteContext(ctx)
 	if err != nil {
 		exitcode.Print(os.Stderr, "bench", err)

@@ -133,7 +133,7 @@ func TestRun(t *testing.T) {
 	}
 	out := filepath.Join(dir, "results")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "bench"), "run",
-		"--cases", "^nbd-read-1$|^loopback-read-4k-1$", "--rounds", "1", "--seconds", "0.1", "--size", "64M", "--out", out)
+		"--cases", "^nbd-read-1$|^loopback-read-4k-1$", "--rounds", "1", "--seconds", "0.5", "--size", "64M", "--out", out)
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
