@@ -149,6 +149,11 @@ func (s *Server) serveConn(ctx context.Context, c *session) {
 	if err := keepAlive(c.nc, s.cfg.KeepAlive); err != nil {
 		log.Warn("nbd client's socket takes no keep-alive", keyError, err)
 	}
+	if c.client.Unix {
+		if err := sendBuffer(raw); err != nil {
+			log.Warn("nbd client's socket takes no larger buffer", keyError, err)
+		}
+	}
 	var mem *memory
 	n := &negotiation{rw: c.nc, catalog: visible{s, &c.client}, tls: s.tlsMode(&c.client)}
 	n.attach = func(e *export) (err error) {

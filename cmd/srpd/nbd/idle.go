@@ -1,7 +1,9 @@
 package nbd
 
 import (
+	"errors"
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -69,4 +71,17 @@ func keepAlive(nc net.Conn, d time.Duration) error {
 		return cerr
 	}
 	return err
+}
+
+// sendBuffer has a unix socket hold replies of sendSize bytes, or as many as the system lets this process have. What a
+// client sends is in buffers of its own.
+func sendBuffer(raw syscall.RawConn) error {
+	var err error
+	cerr := raw.Control(func(fd uintptr) {
+		// The first needs CAP_NET_ADMIN. Both count twice what is asked for, for the kernel's own needs.
+		if err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendSize); err != nil {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sendSize)
+		}
+	})
+	return errors.Join(cerr, err)
 }

@@ -97,6 +97,12 @@ const (
 	pieceSize = 1 << 20
 	spans     = 4
 
+	// sendSize is what a unix socket holds of replies, in bytes, where the system allows it: eight of 128 KiB, or two of
+	// 1 MiB, and what the kernel needs beside. What it does not take waits until the client has taken three quarters of
+	// what is there and the writer goroutine is awake: with the usual 208 KiB the client has nothing to do meanwhile.
+	// It is memory of the kernel, which counts toward no limit here, and is there while a client does not read.
+	sendSize = 2 << 20
+
 	// readAhead is the most that is read into the ring at a time, in bytes. It
 	// bounds what a long write's payload has to be copied by.
 	readAhead = 256 << 10
