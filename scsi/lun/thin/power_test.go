@@ -38,6 +38,7 @@ func TestPowerCut(t *testing.T) {
 	}
 	write(t, s, 0, noise(4, page))
 	write(t, s, 2<<20, noise(5, n))
+	write(t, s, 4<<20, noise(9, 20<<20)) // for which the data file grows
 	after := t.TempDir()
 	copyLive(t, after, live)
 
@@ -62,6 +63,7 @@ func TestPowerCut(t *testing.T) {
 		expect(t, s, 0, make([]byte, 2*page)) // had been unmapped
 		expect(t, s, 4*page, make([]byte, page))
 		expect(t, s, 2<<20, make([]byte, n))
+		expect(t, s, 4<<20, make([]byte, 20<<20))
 		write(t, s, 3<<20, noise(6, n)) // takes the slots that became free
 		expect(t, s, 5*page, flushed[5*page:])
 		if err := errors.Join(s.Close(t.Context()), d.Close(t.Context())); err != nil {

@@ -1,6 +1,7 @@
 package thin
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/dgraph-io/badger/v4"
@@ -66,11 +67,12 @@ func (d *DB) whole(e *entry) (bool, error) {
 	}
 	var data [extentBytes]byte
 	for before := false; ; before = true {
-		if err := d.slots.read(data[:], e.slot); err != nil {
+		err := d.slots.read(data[:], e.slot)
+		if err != nil && !errors.Is(err, ErrDamaged) { // that is a slot behind the end, which the file has lost too
 			return false, err
 		}
 		switch {
-		case e.holds(data[:]):
+		case err == nil && e.holds(data[:]):
 			return !before, nil
 		case before || d.sameBoot:
 			return false, damaged("slot %d is not what was written", e.slot)
