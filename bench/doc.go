@@ -9,6 +9,8 @@
 // # Testing
 //
 //	go test -run '^$' -bench 'Path|Model|Memcpy' ./bench
+//	go run ./bench/cmd/bench load --rw randread --iodepth 32 --runtime 5 --time_based     # bench/load: fio's options
+//	go run ./bench/cmd/bench scale                                                        # bench/scale: 10,000 units
 //
 // The names say operation, size and depth; ns/op is the time a request at that depth,
 // B/op and allocs/op must be 0.
