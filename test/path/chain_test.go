@@ -3,13 +3,10 @@ package path
 import (
 	"flag"
 	"runtime"
-	"sync/atomic"
 	"testing"
 
 	"minisrp/miniport"
 	"minisrp/scsi"
-	"minisrp/scsi/lun"
-	"minisrp/srp"
 	"minisrp/test/rig"
 	"minisrp/verbs/dispatch"
 )
@@ -89,78 +86,6 @@ func TestChain(t *testing.T) {
 	if dispatch.Twin {
 		times := r.Processor.Times()
 		t.Logf("at Dispatch: %s", times.String())
-	}
-}
-
-// TestNoAllocation holds that a request allocates nothing between Submit and Done, for
-// reads and writes, with direct and indirect descriptors and with immediate data, on
-// both sides of the fabric.
-func TestNoAllocation(t *testing.T) {
-	ram := func() []lun.Store {
-		s, err := lun.NewRAM(8<<20, 512)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []lun.Store{s}
-	}
-	for _, c := range []struct {
-		name     string
-		write    bool
-		segments []uint32
-		config   rig.Config
-	}{
-		{"read direct", false, []uint32{65536}, rig.Config{}},
-		{"read indirect", false, []uint32{4096, 512, 8192, 1024}, rig.Config{}},
-		{"write direct", true, []uint32{65536}, rig.Config{}},
-		{"write indirect", true, []uint32{4096, 16384, 512, 32768}, rig.Config{}},
-		{"write immediate", true, []uint32{4096}, rig.Config{}},
-		{"read through the region's key", false, []uint32{4096}, rig.Config{Protect: srp.ProtectRegion}},
-		{"read bounced", false, []uint32{4096}, rig.Config{Protect: srp.ProtectBounce}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.config.Stores = ram()
-			r, err := rig.New(t.Context(), c.config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer closeRig(t, r)
-			region, free, err := r.Memory(t.Context(), 1<<20)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer free()
-			s := &miniport.SRB{Direction: miniport.DataIn}
-			if c.write {
-				s.Direction = miniport.DataOut
-			}
-			off := uint64(0)
-			for _, n := range c.segments {
-				s.Data = append(s.Data, miniport.Segment{Region: region, Offset: off, Length: n})
-				s.Length += n
-				off += 2 * uint64(n) // apart, so that they stay pieces
-			}
-			s.CDBLength = uint8((&scsi.RW{Write: c.write, LBA: 8, Blocks: s.Length / 512}).Put(&s.CDB))
-			var done atomic.Int64
-			s.Done = func(f *dispatch.Frame, s *miniport.SRB) {
-				if done.Add(1); s.Status != miniport.StatusSuccess {
-					t.Errorf("%s, SCSI %s", s.Status, s.SCSIStatus)
-				}
-			}
-			u := r.Port.Units()[0]
-			var f dispatch.Frame
-			one := func() {
-				before := done.Load()
-				r.Processor.Raise(&f)
-				u.Submit(&f, s)
-				f.Lower()
-				for done.Load() == before { // the processor's goroutine had it
-					runtime.Gosched()
-				}
-			}
-			if n := testing.AllocsPerRun(500, one); n != 0 {
-				t.Errorf("%v allocations a request", n)
-			}
-		})
 	}
 }
 

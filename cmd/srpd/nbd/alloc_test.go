@@ -7,6 +7,7 @@ import (
 
 	"minisrp/cmd/srpd/nbd"
 	"minisrp/cmd/srpd/nbd/nbdtest"
+	"minisrp/test/alloc"
 )
 
 // batch is one round of a client: writes and reads of n bytes, and a flush.
@@ -54,8 +55,8 @@ func TestNoAllocation(t *testing.T) {
 				for range 20 {
 					round()
 				}
-				if n := testing.AllocsPerRun(200, round); n != 0 {
-					t.Errorf("%v allocations in a round of %d requests", n, 2*c.count+1)
+				if n := alloc.Count(200, round); n != 0 {
+					t.Errorf("%d allocations in 200 rounds of %d requests", n, 2*c.count+1)
 				}
 			})
 		})
