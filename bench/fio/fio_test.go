@@ -62,3 +62,19 @@ func TestArgs(t *testing.T) {
 		}
 	}
 }
+
+// Whatever fio prints, there is a sample of requests, or an error.
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"randread.txt", "randwrite.txt"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s, err := parse(b); err == nil && s.IOs == 0 {
+			t.Errorf("a sample without requests: %+v", s)
+		}
+	})
+}
