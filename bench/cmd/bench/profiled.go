@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
+	"path/filepath"
 	"runtime"
 
 	"minisrp/bench/peer"
@@ -20,6 +21,7 @@ import (
 // serveDaemon runs the daemon with a ram unit, as srpd run does, and answers who wants profiles, until ctx ends.
 func serveDaemon(ctx context.Context, out io.Writer, dir string, size uint64) error {
 	cfg := daemon.Defaults()
+	cfg.Socket, cfg.Control = filepath.Join(dir, "nbd.sock"), filepath.Join(dir, "control.sock")
 	cfg.StateDir, cfg.Program, cfg.Log = dir, "bench", slog.New(slog.NewTextHandler(io.Discard, nil))
 	cfg.Embedded = []daemon.Embedded{{Name: daemon.DefaultName, Required: true, Units: []daemon.Unit{{Store: embedded.RAM, Size: size}}}}
 	d, err := daemon.Start(ctx, cfg)
