@@ -18,16 +18,14 @@ func (c *Channel) notified(f *dispatch.Frame, cq *verbs.CQ) {
 		c.stats.Polls++
 		if n == 0 {
 			c.stats.IdlePolls++
+			// What completes from here on fires the armed CQ, also if it is there already.
+			cq.Arm(f)
+			return
 		}
 		for i := range n {
 			c.completed(f, &c.wcs[i])
 		}
 		c.flush(f)
-		if n < len(c.wcs) {
-			// What completes from here on fires the armed CQ, also if it is there already.
-			cq.Arm(f)
-			return
-		}
 	}
 	c.more.Queue(f)
 }

@@ -179,7 +179,7 @@ func (c *channel) run(f *dispatch.Frame) {
 		}
 		c.resume(f)
 		c.flush(f)
-		if n < len(c.wcs) {
+		if n == 0 {
 			if c.state != chanDisposing {
 				c.res.cq.Arm(f)
 			}

@@ -218,6 +218,9 @@ func (q *qp) link(p *qp, c *connection, rnrRetry uint8) {
 	q.rnrRetry, q.rnrLeft = rnrRetry, rnrRetry
 	q.away.Init(p.proc, q.runAway)
 	q.rnr.Init(p.proc, q.runAway)
+	if p.proc != q.proc {
+		q.part()
+	}
 	q.attached.Store(true)
 	q.state.Store(uint32(verbs.RTS))
 }

@@ -17,13 +17,18 @@ func (q *qp) runAway(f *dispatch.Frame) {
 		q.home.Queue(f)
 		return
 	}
-	q.budget = runBudget
+	q.running, q.budget = true, runBudget
+	q.run(f)
+	q.running = false
+}
+
+func (q *qp) run(f *dispatch.Frame) {
 	for {
 		if q.State() == verbs.Error {
 			q.letGo(f)
 			return
 		}
-		if q.exec == q.avail.Load() {
+		if q.exec == q.avail.load(q) {
 			break
 		}
 		if q.budget <= 0 {
@@ -40,13 +45,13 @@ func (q *qp) runAway(f *dispatch.Frame) {
 		q.exec++
 		if status != verbs.Success {
 			q.failed.Store(true)
-			q.done.Store(q.exec)
+			q.done.store(q, q.exec)
 			q.letGo(f)
 			return
 		}
 	}
-	if q.done.Load() != q.exec {
-		q.done.Store(q.exec)
+	if q.done.load(q) != q.exec {
+		q.done.store(q, q.exec)
 		if f.On(q.proc) {
 			q.reap(f)
 		} else {

@@ -37,8 +37,9 @@ type qp struct {
 
 	state    atomic.Uint32 // verbs.QPState; written at home
 	attached atomic.Bool   // the engine is at the peer's; cleared there
-	avail    atomic.Uint32 // end of what is posted; written at home
-	done     atomic.Uint32 // end of what is executed; written by the engine
+	apart    bool          // the peer has another processor; fixed before attached is set
+	avail    mark          // end of what is posted; written at home
+	done     mark          // end of what is executed; written by the engine
 	failed   atomic.Bool   // the engine met a fatal error: q goes to Error
 	left     atomic.Bool   // this end has ended the connection; written at home
 
@@ -63,6 +64,7 @@ type qp struct {
 
 	// Engine.
 	away     dispatch.DPC
+	running  bool // runAway is on the stack
 	exec     uint32
 	budget   int
 	m        mover
@@ -71,6 +73,35 @@ type qp struct {
 	rnrLeft  uint8
 	rnrRetry uint8
 	psn      uint32
+}
+
+// mark is a place in q's ring that one of home and engine writes, and the other reads. Where both run on one processor it
+// takes no barrier, which on the way of a request there would be six of.
+type mark struct {
+	here  uint32
+	apart atomic.Uint32 // of a qp that is apart
+}
+
+func (m *mark) load(q *qp) uint32 {
+	if q.apart {
+		return m.apart.Load()
+	}
+	return m.here
+}
+
+func (m *mark) store(q *qp, at uint32) {
+	if q.apart {
+		m.apart.Store(at)
+	} else {
+		m.here = at
+	}
+}
+
+// part tells a peer on another processor what there is already.
+func (q *qp) part() {
+	q.avail.apart.Store(q.avail.here)
+	q.done.apart.Store(q.done.here)
+	q.apart = true
 }
 
 // sqEntry is a place of the send queue's ring.
@@ -87,7 +118,7 @@ func (q *qp) Post(f *dispatch.Frame, wrs []verbs.WR) (accepted int, err error) {
 	if s := q.State(); s != verbs.RTS && s != verbs.Error {
 		return 0, verbs.ErrState
 	}
-	tail := q.avail.Load()
+	tail := q.avail.load(q)
 	for i := range wrs {
 		if tail-q.sqFree >= q.attr.MaxSend {
 			err = verbs.ErrFull
@@ -102,10 +133,19 @@ func (q *qp) Post(f *dispatch.Frame, wrs []verbs.WR) (accepted int, err error) {
 		accepted++
 	}
 	if accepted != 0 {
-		q.avail.Store(tail)
-		q.Ring(f)
+		q.avail.store(q, tail)
+		q.posted(f)
 	}
 	return accepted, err
+}
+
+// posted has the engine look at the ring: at once where it runs on this processor, which spares a deferred call. What that completes is told by the CQs' deferred calls all the same, never within Post.
+func (q *qp) posted(f *dispatch.Frame) {
+	if !q.apart && !q.running && q.attached.Load() {
+		q.runAway(f)
+	} else {
+		q.Ring(f)
+	}
 }
 
 func (q *qp) sane(wr *verbs.WR) bool {
@@ -180,10 +220,10 @@ func (q *qp) flush(f *dispatch.Frame) {
 		p.m.abort()
 		p.away.Queue(f)
 	}
-	for tail := q.avail.Load(); q.exec != tail; q.exec++ {
+	for tail := q.avail.load(q); q.exec != tail; q.exec++ {
 		q.sq[q.exec&q.sqMask].status = verbs.WRFlushErr
 	}
-	q.done.Store(q.exec)
+	q.done.store(q, q.exec)
 	q.reap(f)
 	for q.rqHead != q.rqTail {
 		q.receive(f, verbs.WC{Status: verbs.WRFlushErr})
@@ -192,7 +232,7 @@ func (q *qp) flush(f *dispatch.Frame) {
 
 // reap turns executed requests into completions.
 func (q *qp) reap(f *dispatch.Frame) {
-	for end := q.done.Load(); q.reaped != end; {
+	for end := q.done.load(q); q.reaped != end; {
 		e := &q.sq[q.reaped&q.sqMask]
 		q.reaped++
 		if e.status == verbs.Success && e.wr.Flags&verbs.Signaled == 0 {
@@ -269,7 +309,7 @@ func (q *qp) Modify(ctx context.Context, to verbs.QPState) (err error) {
 func (q *qp) reset() {
 	q.state.Store(uint32(verbs.Reset))
 	q.rqHead, q.rqFree = q.rqTail, q.rqTail
-	q.sqFree = q.avail.Load()
+	q.sqFree = q.avail.load(q)
 }
 
 // Destroy takes q to Error, waits until no engine runs for or against it, and
