@@ -60,7 +60,9 @@ func (s *Server) Prepare(f *dispatch.Frame, t *Task) Verdict {
 	t.Status, t.Quiet, t.senseLen = scsi.StatusGood, false, 0
 	t.enabled, t.aborted, t.fenced, t.parked, t.counted = false, false, false, false, false
 	t.unplan()
-	t.claim.Store(claimNone)
+	if t.claim.Load() != claimNone { // a store costs more
+		t.claim.Store(claimNone)
+	}
 
 	set := &s.strays
 	n, u, place := s.view.Load().lookup(t.LUN)

@@ -96,7 +96,7 @@ func (q *qp) bind(wr *verbs.WR) verbs.Status {
 	}
 	var s span
 	g := &wr.SGE[0]
-	if w.pd != q.pd || g.Length == 0 || !q.bindable(&s, wr) {
+	if w.pd.Load() != q.pd || g.Length == 0 || !q.bindable(&s, wr) {
 		w.unclaim()
 		return verbs.MWBindErr
 	}
@@ -214,7 +214,7 @@ const maxMessage = 1 << 31
 func (q *qp) gather(mine *side, wr *verbs.WR, need verbs.Access) verbs.Status {
 	for i := range wr.NumSGE {
 		if g := &wr.SGE[i]; g.Length != 0 {
-			if !q.dev.keys.local(&mine.spans[i], g, q.pd, need) {
+			if !q.dev.keys.local(mine.span(i), g, q.pd, need) {
 				return verbs.LocProtErr
 			}
 			q.m.left += uint64(g.Length)
@@ -232,14 +232,16 @@ func (q *qp) beginSend(f *dispatch.Frame, dst *side) (verbs.Status, bool) {
 	if p.rqHead == p.rqTail {
 		return q.receiverNotReady(f)
 	}
-	q.rnrWait, q.rnrLeft = false, q.rnrRetry
-	q.rnr.Cancel(f)
+	if q.rnrWait {
+		q.rnrWait, q.rnrLeft = false, q.rnrRetry
+		q.rnr.Cancel(f)
+	}
 	r := &p.rq[p.rqHead&p.rqMask]
 	var room uint64
 	for i := range r.NumSGE {
 		g := &r.SGE[i]
 		room += uint64(g.Length)
-		if g.Length != 0 && !p.dev.keys.local(&dst.spans[i], g, p.pd, verbs.LocalWrite) {
+		if g.Length != 0 && !p.dev.keys.local(dst.span(i), g, p.pd, verbs.LocalWrite) {
 			p.breakOff(f, verbs.WC{Status: verbs.LocProtErr})
 			return verbs.RemOpErr, false
 		}
@@ -284,7 +286,7 @@ func (q *qp) beginRDMA(f *dispatch.Frame, wr *verbs.WR, theirs *side) verbs.Stat
 		return verbs.RemInvReqErr
 	}
 	// A zero-length access checks no key (IBA C9-88).
-	if q.m.left != 0 && !p.dev.keys.remote(&theirs.spans[0], wr.Key, wr.RemoteAddr, uint32(q.m.left), p, need) {
+	if q.m.left != 0 && !p.dev.keys.remote(theirs.span(0), wr.Key, wr.RemoteAddr, uint32(q.m.left), p, need) {
 		p.breakOff(f, verbs.WC{})
 		return verbs.RemAccessErr
 	}

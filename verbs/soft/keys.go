@@ -22,7 +22,7 @@ type key struct {
 	index uint32
 	state atomic.Uint64
 
-	pd     *pd
+	pd     atomic.Pointer[pd]
 	owner  uint64 // windows: the serial number of the only QP that may use it
 	base   uint64
 	mem    []byte // from base on
@@ -143,6 +143,16 @@ func (e *key) end(w *dispatch.DPC) (ok, done bool, round uint64) {
 	e.waiter.Store(w)
 	_, done = e.leave()
 	return true, done, round
+}
+
+// endIdle invalidates the window that k names in domain d, if no access to it is under way, and reports whether it did.
+// It is end, for the case that nearly always holds, at the cost of one access.
+func (e *key) endIdle(k uint32, d *pd) bool {
+	s := e.state.Load()
+	e.at()
+	// What the state says of the life of a key holds for pd too: it is the same until the exchange, or that fails.
+	return s&(valid|window|useMask) == valid|window && byte(s>>byteBits) == byte(k) && e.pd.Load() == d &&
+		e.state.CompareAndSwap(s, s&^valid)
 }
 
 // dead reports whether the last access of a life of the key has ended.

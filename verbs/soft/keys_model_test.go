@@ -33,7 +33,7 @@ func newKeyModel() *keyModel {
 	m := &keyModel{t: &keyTable{}, d: &pd{}, p: dispatch.NewManual("m"), using: map[uint64]int{}, ended: map[uint64]int{}}
 	m.t.entries.Store(new([]*key))
 	m.e = m.t.alloc()
-	m.e.pd = m.d
+	m.e.pd.Store(m.d)
 	m.e.state.Or(window)
 	m.bindWith(1)
 	m.e.trace = func(ready func() bool) { m.When(ready) }

@@ -72,7 +72,8 @@ func (t *keyTable) growLocked() bool {
 func (t *keyTable) release(e *key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.pd, e.mem, e.parent = nil, nil, nil
+	e.pd.Store(nil)
+	e.mem, e.parent = nil, nil
 	t.free = append(t.free, e.index)
 }
 
@@ -89,7 +90,8 @@ func (d *pd) RegisterMR(ctx context.Context, attr *verbs.MRAttr) (verbs.MRDriver
 	if e == nil {
 		return nil, verbs.Keys{}, verbs.ErrNoResources
 	}
-	e.pd, e.access = d, attr.Access
+	e.pd.Store(d)
+	e.access = attr.Access
 	e.base, e.mem = attr.Arena.Addr(), attr.Arena.Bytes()
 	k := verbs.NextKey(e.keyNow())
 	e.publish(k, 0)
@@ -102,7 +104,7 @@ func (d *pd) AllocMW(ctx context.Context) (verbs.MWDriver, uint32, uint32, error
 	if e == nil {
 		return nil, 0, 0, verbs.ErrNoResources
 	}
-	e.pd = d
+	e.pd.Store(d)
 	e.state.Or(window)
 	return &memory{d.dev, e}, e.index, e.keyNow(), nil
 }
@@ -144,7 +146,7 @@ func (t *keyTable) local(s *span, g *verbs.SGE, d *pd, need access) bool {
 		return false
 	}
 	s.k = e
-	if e.state.Load()&window != 0 || e.pd != d || e.access&need != need || !s.cut(g.Addr, g.Length) {
+	if e.state.Load()&window != 0 || e.pd.Load() != d || e.access&need != need || !s.cut(g.Addr, g.Length) {
 		s.release()
 		return false
 	}
@@ -158,7 +160,7 @@ func (t *keyTable) remote(s *span, k uint32, addr uint64, n uint32, q *qp, need 
 		return false
 	}
 	s.k = e
-	ok := e.pd == q.pd && e.access&need == need && s.cut(addr, n)
+	ok := e.pd.Load() == q.pd && e.access&need == need && s.cut(addr, n)
 	if ok && e.state.Load()&window != 0 {
 		ok = e.owner == q.serial && s.takeRegion(e)
 	}

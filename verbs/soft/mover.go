@@ -24,13 +24,20 @@ type mover struct {
 // side is a gather or scatter list with a place in it.
 type side struct {
 	spans [verbs.MaxSGE]span
+	n     int // spans that may be in use
 	i     int
 	off   int
 }
 
+// span returns the span i, to be filled.
+func (s *side) span(i uint8) *span {
+	s.n = max(s.n, int(i)+1)
+	return &s.spans[i]
+}
+
 // next returns the memory from the place on.
 func (s *side) next() []byte {
-	for s.i < len(s.spans) {
+	for s.i < s.n {
 		if m := s.spans[s.i].mem[s.off:]; len(m) > 0 {
 			return m
 		}
@@ -40,13 +47,14 @@ func (s *side) next() []byte {
 }
 
 func (s *side) release() {
-	for i := range s.spans {
+	for i := range s.n {
 		s.spans[i].release()
 	}
+	s.n = 0
 }
 
 func (s *side) stillValid() bool {
-	for i := range s.spans {
+	for i := range s.n {
 		if !s.spans[i].stillValid() {
 			return false
 		}
@@ -124,10 +132,16 @@ func (m *mover) lost(op verbs.Opcode) verbs.Status {
 // under it is left, and w is queued then.
 func (m *mover) invalidate(t *keyTable, k uint32, d *pd, w *dispatch.DPC) bool {
 	e := t.get(k)
-	if e == nil || !e.take(k) {
+	if e == nil {
 		return false
 	}
-	if e.state.Load()&window == 0 || e.pd != d {
+	if e.endIdle(k, d) {
+		return true
+	}
+	if !e.take(k) {
+		return false
+	}
+	if e.state.Load()&window == 0 || e.pd.Load() != d {
 		e.drop()
 		return false
 	}
