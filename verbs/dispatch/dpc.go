@@ -48,8 +48,15 @@ func (d *DPC) Processor() *Processor { return d.p }
 //level:dispatch noalloc
 func (d *DPC) Queue(f *Frame) {
 	f.Assert()
+	p := d.p
+	if f.owns && f.p == p {
+		if d.claim() {
+			p.pending.push(d)
+		}
+		return
+	}
 	// Once it is pushed, d may run and belong to somebody else.
-	if p := d.p; d.push() && f.p != p {
+	if d.push() && f.p != p {
 		p.kick()
 	}
 }
@@ -64,14 +71,19 @@ func (d *DPC) Post() {
 	}
 }
 
-// push appends d unless it is queued already.
+// push appends d to what the owner will take, unless it is queued already.
 func (d *DPC) push() bool {
-	d.p.at(pointPush)
-	if d.queued.Load() || !d.queued.CompareAndSwap(false, true) {
+	if !d.claim() {
 		return false
 	}
 	d.p.queue.Push(d)
 	return true
+}
+
+// claim reports whether it is the caller who queues d.
+func (d *DPC) claim() bool {
+	d.p.at(pointPush)
+	return !d.queued.Load() && d.queued.CompareAndSwap(false, true)
 }
 
 // Link is where the queue keeps its link.
@@ -81,6 +93,18 @@ func (d *DPC) Link() **DPC { return &d.next }
 type list struct{ head, tail *DPC }
 
 func (l *list) empty() bool { return l.head == nil }
+
+func (l *list) push(d *DPC) { l.append(d, d) }
+
+// append adds what is linked from head to tail.
+func (l *list) append(head, tail *DPC) {
+	if l.head == nil {
+		l.head = head
+	} else {
+		l.tail.next = head
+	}
+	l.tail = tail
+}
 
 func (l *list) pop() *DPC {
 	d := l.head

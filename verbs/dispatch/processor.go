@@ -36,7 +36,7 @@ type Processor struct {
 	twin twinProcessor
 
 	// Owner.
-	pending  list
+	pending  list // what is next; the owner queues here at once, others in queue
 	timers   timerList
 	round    uint32 // counts the times that timers were fired
 	timerDPC DPC
@@ -163,12 +163,12 @@ func (p *Processor) drain(f *Frame) {
 	var started time.Duration
 	//level:allow loop: left counts the DPCs; a turn without one has found the queue filled again
 	for {
+		p.at(pointPop)
 		if p.pending.empty() {
-			p.at(pointPop)
-			if !p.queue.Empty() {
-				p.pending.head, p.pending.tail = p.queue.Take()
-			}
 			f.fresh = false
+		}
+		if !p.queue.Empty() {
+			p.pending.append(p.queue.Take())
 		}
 		if p.pending.empty() {
 			p.at(pointRelease)
