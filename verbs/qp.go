@@ -127,7 +127,7 @@ func (qp *QP) State() QPState { return qp.drv.State() }
 
 // Post queues work requests on the send queue and returns how many it accepted; err
 // is why the next was not: ErrState, ErrFull or ErrInvalid. One that is not
-// accepted has no completion. The doorbell rings at Lower, or on Ring. In the Error
+// accepted has no completion. The doorbell rings at Lower at the latest, or on Ring. In the Error
 // state requests are accepted and complete as flushed. The queue has MaxSend places;
 // one is free again when the completion of its request, or of a later one, has been
 // polled.
