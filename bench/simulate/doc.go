@@ -4,9 +4,9 @@
 // # What is simulated
 //
 // Each channel has a processor, its one executor, and a submitter there that keeps so many requests at its unit, each
-// started from the completion of one before. A request goes through seven DPCs, as counted on the loopback fabric: the sending
-// engine, the target's receive queue, the target's engine, its send queue, the initiator's queue with the response, the
-// engine that invalidates the key, and the queue with that. A DPC takes all that waits for it, up to what the engines'
+// started from the completion of one before. A request goes through two DPCs, as counted on the loopback fabric: the
+// target's queue, which takes the command, moves the data and responds, and the initiator's, which takes the response,
+// invalidates the key, completes the request and starts the next. A DPC takes all that waits for it, up to what the engines'
 // budgets allow, and costs the same whatever it finds (PerDPC) and as much again for each request (PerRequest). A unit
 // may be on another channel's processor: its requests then go there and back through queues that many push to
 // (HandOver), and wake a processor that is idle (Wake). A line of memory that all processors write to, such as the

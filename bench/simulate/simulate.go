@@ -60,23 +60,18 @@ func Curve(c Costs, l Load, most int) []Point {
 	return curve
 }
 
-// stage is one of the seven DPCs of a request.
+// stage is one of the two DPCs of a request.
 type stage struct {
 	batch  int  // requests that it takes at a time; 0: all
 	atUnit bool // runs on the unit's processor
 }
 
-// stages are in the order in which a request takes them. The batches are what the software HCA's engines may do in one
-// run: a budget of 1024, of which each request costs 4 and each copy up to 64 KiB 64 more. The first engine sends a
-// command and binds its key, the second writes data and a response, the third invalidates.
+// stages are in the order in which a request takes them: the initiator's queue, which starts it when one before it
+// completes, and the target's. What the software HCA does for both it does within their posts, up to a budget of 1024,
+// of which each work request costs 4 and each copy up to 64 KiB 64 more; the target's are data and a response.
 var stages = [...]stage{
-	{batch: 1024 / (2*4 + 64)},
-	{atUnit: true},
-	{batch: 1024 / (2*4 + 2*64)},
 	{},
-	{},
-	{batch: 1024 / 4},
-	{},
+	{batch: 1024 / (2*4 + 2*64), atUnit: true},
 }
 
 // dpc is a deferred call of a channel.

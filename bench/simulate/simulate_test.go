@@ -16,14 +16,14 @@ var costs = simulate.Costs{
 }
 
 func Example() {
-	c := simulate.Fit(2550*time.Nanosecond, 1580*time.Nanosecond, 7, 0.53)
+	c := simulate.Fit(2550*time.Nanosecond, 1580*time.Nanosecond, 2, 0.2)
 	for _, p := range simulate.Curve(c, simulate.Load{Depth: 32, Shared: true}, 3) {
 		fmt.Printf("%d processors: %.1f times the requests of one, %.0f %% busy\n", p.Processors, p.Speedup, 100*p.Busy)
 	}
 	// Output:
 	// 1 processors: 1.0 times the requests of one, 100 % busy
-	// 2 processors: 2.0 times the requests of one, 100 % busy
-	// 3 processors: 3.0 times the requests of one, 100 % busy
+	// 2 processors: 1.3 times the requests of one, 67 % busy
+	// 3 processors: 1.5 times the requests of one, 50 % busy
 }
 
 // On one processor, DPCs a request fall with depth as they are counted to do on the real path. What a batch of requests
@@ -38,7 +38,7 @@ func TestAgreesWithPath(t *testing.T) {
 		}
 		off := (simulated / simulatedOne) / (real / one)
 		switch {
-		case depth == 1 && math.Abs(real-simulated) > 2:
+		case depth == 1 && math.Abs(real-simulated) > 0.5:
 			t.Errorf("%.2f DPCs a request, simulated %.2f: the stages have changed", real, simulated)
 		case depth <= 4 && math.Abs(off-1) > 0.25, off > 2.5, off < 0.4:
 			t.Errorf("depth %d: %.2f DPCs a request of %.2f at depth 1, simulated %.2f of %.2f", depth, real, one, simulated, simulatedOne)
