@@ -63,7 +63,7 @@ func (a *admin) Add(ctx context.Context, q *control.AddTarget, p control.Progres
 	}
 	key, c := d.key(l.options), d.targetConfig(l.options)
 	c.Name = d.freeName(c.Name)
-	ctx, end, _, err := d.begin(ctx, key, c.Name, false)
+	ctx, end, _, err := d.begin(ctx, key, c.Name, aimUse)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (a *admin) Remove(ctx context.Context, q *control.RemoveTarget, p control.P
 		}
 		return nil, err
 	}
-	ctx, end, cut, err := d.begin(ctx, key, name, !q.DryRun)
+	ctx, end, cut, err := d.begin(ctx, key, name, aimRemove.of(q.DryRun))
 	if err != nil {
 		return nil, err
 	}

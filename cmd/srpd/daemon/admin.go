@@ -24,21 +24,40 @@ var _ control.Admin = (*admin)(nil)
 // operation is something that is being done with a target.
 type operation struct {
 	name string // of the target
+	aim  aim
 	cut  context.CancelCauseFunc
 	done chan struct{}
+}
+
+// aim is what an operation is for. One with a greater aim has others give up, one with the same waits for them: of several
+// who remove a target at once the first does it.
+type aim int
+
+const (
+	aimUse aim = iota
+	aimLogout
+	aimRemove
+)
+
+// of returns the aim of a request that may be for show only.
+func (a aim) of(dryRun bool) aim {
+	if dryRun {
+		return aimUse
+	}
+	return a
 }
 
 // errCut is why a login that is under way has ended.
 var errCut = errors.New("given up, as another request wants to be rid of the target")
 
-// begin waits until nothing else is done with a target, and marks it. With cut it has what is under way give up. end undoes
-// it; ctx ends when another wants to be rid of the target.
-func (d *Daemon) begin(ctx context.Context, key, name string, cut bool) (_ context.Context, end func(), wasCut bool, err error) {
+// begin waits until nothing else is done with a target, and marks it. What is under way gives up if its aim is less. end
+// undoes it; ctx ends when another has a greater aim.
+func (d *Daemon) begin(ctx context.Context, key, name string, aim aim) (_ context.Context, end func(), wasCut bool, err error) {
 	for {
 		d.mu.Lock()
 		other := d.busy[key]
 		if other == nil {
-			op := &operation{name: name, done: make(chan struct{})}
+			op := &operation{name: name, aim: aim, done: make(chan struct{})}
 			ctx, op.cut = context.WithCancelCause(ctx)
 			d.busy[key] = op
 			d.mu.Unlock()
@@ -51,7 +70,7 @@ func (d *Daemon) begin(ctx context.Context, key, name string, cut bool) (_ conte
 			}, wasCut, nil
 		}
 		d.mu.Unlock()
-		if cut {
+		if aim > other.aim {
 			other.cut(errCut)
 			wasCut = true
 		}

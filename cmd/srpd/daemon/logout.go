@@ -17,7 +17,7 @@ func (a *admin) Logout(ctx context.Context, q *control.Logout, p control.Progres
 	if err != nil {
 		return nil, err
 	}
-	ctx, end, _, err := d.begin(ctx, key, name, !q.DryRun)
+	ctx, end, _, err := d.begin(ctx, key, name, aimLogout.of(q.DryRun))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (a *admin) Reconnect(ctx context.Context, q *control.Reconnect, p control.P
 	if err != nil {
 		return nil, err
 	}
-	ctx, end, _, err := d.begin(ctx, key, name, false)
+	ctx, end, _, err := d.begin(ctx, key, name, aimUse)
 	if err != nil {
 		return nil, err
 	}
