@@ -175,7 +175,8 @@ func checkCounters(t *testing.T, p *proc) {
 		t.Fatalf("counters are %+v", c)
 	}
 	d, x := c.Disks[0], c.NBD.Exports[0]
-	if x.Reads == 0 || x.Reads != d.Read.Ops || x.Writes != d.Write.Ops || x.BytesRead != d.Read.Bytes || x.BytesWritten != d.Write.Bytes {
+	// Long requests are served in pieces, each an operation of the disk.
+	if x.Reads == 0 || x.Reads > d.Read.Ops || x.Writes == 0 || x.Writes > d.Write.Ops || x.BytesRead != d.Read.Bytes || x.BytesWritten != d.Write.Bytes {
 		t.Errorf("NBD has counted %+v, the disk %+v", x, d)
 	}
 	if d.Flush.Ops == 0 || d.Commands < d.Read.Ops || d.Commands != d.Completed || c.Units[0].InFlight != 0 || x.Errors != 0 {
