@@ -23,7 +23,7 @@ build: ## the programs, into build/, without cgo
 	@CGO_ENABLED=0 go build -o build/ ./cmd/... ./bench/cmd/...
 
 man: ## the manual pages and the files of expected help, from the commands
-	go test $(PROGRAMS:%=./cmd/%) -run TestDocumentation -update
+	go test $(PROGRAMS:%=./cmd/%) ./bench/cmd/bench -run TestDocumentation -update
 
 install: build ## programs, manual pages, completion, systemd unit, below DESTDIR and PREFIX (/usr/local)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man8 $(DESTDIR)$(SYSTEMDDIR) \

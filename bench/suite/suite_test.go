@@ -2,6 +2,7 @@ package suite
 
 import (
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"minisrp/bench/peer"
 	"minisrp/bench/result"
 	"minisrp/bench/rounds"
+	"minisrp/bench/scale"
 )
 
 func open(t *testing.T, cases string) (*Suite, error) {
@@ -186,5 +188,31 @@ func TestCurves(t *testing.T) {
 		if len(l.Points) != 8 || l.Points[0].Y != 1 {
 			t.Errorf("%s: %+v", l.Name, l.Points)
 		}
+	}
+}
+
+// What targets and units cost becomes a line for each number of units a target has, and one that goes on to 10,000.
+func TestScaleCurves(t *testing.T) {
+	curves := ScaleCurves(&scale.Result{
+		Points: []scale.Point{
+			{Targets: 1, Units: 1, Cost: []float64{3000, 1000, 2000}, Resident: 1 << 20},
+			{Targets: 4, Units: 4, Cost: []float64{4000}, Resident: 4 << 20},
+			{Targets: 1, Units: 64, Cost: []float64{5000}, Resident: 2 << 20},
+		},
+		Resident: scale.Plane{PerTarget: 1 << 20, PerUnit: 1024},
+		Needs:    []scale.Need{{What: "open files", Of: "RLIMIT_NOFILE", Units: 20000}},
+	})
+	if len(curves) != 2 || len(curves[0].Lines) != 2 || len(curves[1].Lines) != 3 {
+		t.Fatalf("got %+v", curves)
+	}
+	if got, want := curves[0].Lines[0], (result.Line{Name: "a unit a target", Points: []result.Point{{X: 1, Y: 2, Min: 1, Max: 3}, {X: 4, Y: 4, Min: 4, Max: 4}}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	model := curves[1].Lines[2].Points
+	if last := model[len(model)-1]; last.X != scale.Large || math.Abs(last.Y-(10000/64.+10000/1024.)) > 1e-9 {
+		t.Errorf("10,000 units: %+v", last)
+	}
+	if r := curves[1].Remark; !strings.Contains(r, "open files (RLIMIT_NOFILE), at 20000 units") {
+		t.Error(r)
 	}
 }

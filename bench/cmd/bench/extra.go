@@ -8,6 +8,7 @@ import (
 
 	"minisrp/bench/layers"
 	"minisrp/bench/result"
+	"minisrp/bench/scale"
 	"minisrp/bench/suite"
 )
 
@@ -24,6 +25,19 @@ func addLayers(ctx context.Context, r *result.Result, progress io.Writer) {
 	if err != nil {
 		fmt.Fprintf(progress, "benchmarks of packages: %v\n", err)
 	}
+}
+
+// addScale measures what targets and units cost.
+func addScale(ctx context.Context, r *result.Result, progress io.Writer) {
+	fmt.Fprintln(progress, "what targets and units cost")
+	m, err := scale.Measure(ctx, scale.Config{})
+	if err != nil {
+		fmt.Fprintf(progress, "what targets and units cost: %v\n", err)
+		return
+	}
+	fmt.Fprintln(progress)
+	_ = m.Print(progress)
+	r.Curves = append(r.Curves, suite.ScaleCurves(m)...)
 }
 
 // profileTime is how long is looked at where the time goes.

@@ -34,6 +34,7 @@ type runOptions struct {
 	srpd    string
 	quick   bool
 	layers  bool
+	scale   bool
 	profile bool
 }
 
@@ -57,6 +58,9 @@ What is there of other programs is measured beside: nbdkit, qemu-storage-daemon,
 			if (o.quick || o.cases != "") && !given("layers") {
 				o.layers = false
 			}
+			if (o.quick || o.cases != "") && !given("scale") {
+				o.scale = false
+			}
 			return o.run(cmd)
 		},
 	}
@@ -70,6 +74,7 @@ What is there of other programs is measured beside: nbdkit, qemu-storage-daemon,
 	f.BoolVar(&o.quick, "quick", false, "3 rounds of 0.4 seconds, to see roughly where things stand")
 	f.Lookup("size").DefValue = "" // it depends on the machine
 	f.BoolVar(&o.layers, "layers", true, "run the benchmarks of packages too, by go test (default with neither --cases nor --quick)")
+	f.BoolVar(&o.scale, "scale", true, "measure too what targets and units cost, as bench scale does (default with neither --cases nor --quick)")
 	f.BoolVar(&o.profile, "cpuprofile", false, "look at where the time goes in what missed its figure")
 	return cmd
 }
@@ -162,6 +167,9 @@ func (o *runOptions) run(cmd *cobra.Command) (err error) {
 		addLayers(ctx, r, progress)
 	}
 	r.Figures, r.Curves = s.Figures(r.Groups), s.Curves(r.Groups)
+	if err == nil && o.scale {
+		addScale(ctx, r, progress)
+	}
 	r.Seconds = time.Since(r.Started).Round(time.Second).Seconds()
 	r.Complete = err == nil
 	err = errors.Join(err, s.Close(context.WithoutCancel(ctx)))
