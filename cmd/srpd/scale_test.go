@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"minisrp/bench/host"
 	"minisrp/cmd/exitcode"
 	"minisrp/test/durable/nbdclient"
 )
@@ -55,6 +56,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("srpctl units: %d\n%s", code, out)
 	}
 	if *full {
+		p.idleCPU(20 * time.Second)
 		p.load(targets * units)
 		t.Logf("after a load of all units: %d MiB are resident", p.resident()>>10)
 		time.Sleep(time.Minute) // only for the figure
@@ -93,6 +95,19 @@ func (p *proc) quiets(limit int) {
 		p.t.Errorf("%d MiB are resident, want %d at most", have>>10, limit>>10)
 	}
 	p.t.Logf("idle: %d MiB are resident", have>>10)
+}
+
+// idleCPU logs the part of a processor that an idle daemon takes.
+func (p *proc) idleCPU(during time.Duration) {
+	p.t.Helper()
+	before, err := host.CPU(p.cmd.Process.Pid)
+	began := time.Now()
+	time.Sleep(during) // only for the figure
+	after, err2 := host.CPU(p.cmd.Process.Pid)
+	if err := errors.Join(err, err2); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Logf("idle: %.2f %% of a processor", 100*float64(after-before)/float64(time.Since(began)))
 }
 
 // load writes and reads all of every unit, some at a time.
