@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 
 	"minisrp/scsi/lun/thin"
@@ -18,20 +17,10 @@ const (
 )
 
 func zeroForEver(dir string) {
-	check := func(err error) {
-		if err != nil {
-			fmt.Println("error", err)
-			os.Exit(1)
-		}
-	}
-	ctx := context.Background()
-	d, err := thin.Open(dir, thin.Options{Log: quiet})
-	check(err)
-	s, err := d.Open("disk", thin.Unit{Size: zeroSize})
-	check(err)
+	ctx, s := context.Background(), opened(dir, zeroSize)
 	for n := uint64(0); ; n++ {
-		check(s.Zero(ctx, n*37%zeroRounds*zeroBytes, zeroBytes, false))
-		check(s.Flush(ctx))
+		must(s.Zero(ctx, n*37%zeroRounds*zeroBytes, zeroBytes, false))
+		must(s.Flush(ctx))
 		fmt.Println("round", n)
 	}
 }

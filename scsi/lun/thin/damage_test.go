@@ -49,25 +49,32 @@ const roundBytes = 1 << 20
 
 func roundAt(n int) uint64 { return uint64(n%48) * roundBytes }
 
+// must ends a writer, which is a process of its own, with an error.
+func must(err error) {
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+}
+
+// opened opens a writer's disk.
+func opened(dir string, size uint64) *thin.Store {
+	d, err := thin.Open(dir, thin.Options{Log: quiet})
+	must(err)
+	s, err := d.Open("disk", thin.Unit{Size: size})
+	must(err)
+	return s
+}
+
 // writeForEver goes on where it was, and says each round that is flushed.
 func writeForEver(dir string) {
-	check := func(err error) {
-		if err != nil {
-			fmt.Println("error", err)
-			os.Exit(1)
-		}
-	}
-	ctx := context.Background()
-	d, err := thin.Open(dir, thin.Options{Log: quiet})
-	check(err)
-	s, err := d.Open("disk", thin.Unit{Size: size})
-	check(err)
+	ctx, s := context.Background(), opened(dir, size)
 	for n := 0; ; n++ {
-		check(s.Write(ctx, [][]byte{noise(uint64(n), roundBytes)}, roundAt(n), false))
+		must(s.Write(ctx, [][]byte{noise(uint64(n), roundBytes)}, roundAt(n), false))
 		if n%3 == 2 {
-			check(s.Unmap(ctx, roundAt(n-1), page))
+			must(s.Unmap(ctx, roundAt(n-1), page))
 		}
-		check(s.Flush(ctx))
+		must(s.Flush(ctx))
 		fmt.Println("round", n)
 	}
 }
