@@ -139,7 +139,8 @@ func (q *qp) Post(f *dispatch.Frame, wrs []verbs.WR) (accepted int, err error) {
 	return accepted, err
 }
 
-// posted has the engine look at the ring: at once where it runs on this processor, which spares a deferred call. What that completes is told by the CQs' deferred calls all the same, never within Post.
+// posted has the engine look at the ring: at once where it runs on this processor, which spares a deferred call. What that
+// completes is told by the CQs' deferred calls all the same, never within Post.
 func (q *qp) posted(f *dispatch.Frame) {
 	if !q.apart && !q.running && q.attached.Load() {
 		q.runAway(f)

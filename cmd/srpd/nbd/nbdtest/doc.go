@@ -1,6 +1,6 @@
-// Package nbdtest has disks in memory, one that can do everything and one that is only fast, an authority for certificates and a client,
-// for tests of the NBD server and of what uses it. It must not be used for data that
-// anyone wants to keep.
+// Package nbdtest has disks in memory, one that can do everything and one that is
+// only fast, an authority for certificates and a client, for tests of the NBD server
+// and of what uses it. It must not be used for data that anyone wants to keep.
 //
 // # Ownership
 //
