@@ -74,6 +74,7 @@ func replace(c, given *daemon.Config, changed func(string) bool) {
 		"channels":      func() { c.Channels = given.Channels },
 		"queue-size":    func() { c.QueueSize = given.QueueSize },
 		"protect":       func() { c.Protect = given.Protect },
+		"dpc-budget":    func() { c.Budget = given.Budget },
 		"state-dir":     func() { c.StateDir = given.StateDir },
 		"socket":        func() { c.Socket = given.Socket },
 		"tcp":           func() { c.TCP = given.TCP },

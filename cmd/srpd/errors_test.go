@@ -61,6 +61,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"--embedded", "--lun", "one"}, []string{"--lun", "one"}},
 		{[]string{"--embedded", "--channels", "0"}, []string{"--channels is 0", "1 to 64"}},
 		{[]string{"--embedded", "--queue-size", "-5"}, []string{"--queue-size is -5"}},
+		{[]string{"--embedded", "--dpc-budget", "0"}, []string{"--dpc-budget is 0", "1 to 1048576"}},
+		{[]string{"--embedded", "--poll-time", "2ms"}, []string{"--poll-time is 2ms", "up to 1ms"}},
 		{[]string{"--embedded", "--protect", "hope"}, []string{"--protect", `"hope"`, "io, bounce or region"}},
 		{[]string{"--embedded", "--tcp", "here"}, []string{"--tcp", `"here"`, "HOST:PORT"}},
 		{[]string{"--embedded", "--tcp", "99999"}, []string{"--tcp", `"99999"`}},

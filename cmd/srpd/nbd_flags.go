@@ -25,6 +25,7 @@ func (o *nbdOptions) add(f *pflag.FlagSet, n *daemon.NBD) {
 	o.memory = nbd.DefaultMemoryLimit
 	f.Var(&o.memory, "nbd-memory", "memory of NBD connections, 8M each and more for large requests")
 	f.Var(&o.clientMemory, "client-memory", "of one user or address (default: as --nbd-memory)")
+	f.DurationVar(&n.PollTime, "poll-time", nbd.DefaultPollTime, "how long an NBD connection that is busy looks for the next request before it sleeps: takes a processor, and saves the wake; 0 for none")
 	f.DurationVar(&n.IdleTimeout, "idle-timeout", 0, "end NBD connections that have done nothing for so long (default: never)")
 }
 
@@ -40,6 +41,7 @@ func replaceNBD(n, given *daemon.NBD, changed func(string) bool) {
 		"max-client-connections": func() { n.MaxClientConns = given.MaxClientConns },
 		"nbd-memory":             func() { n.Memory = given.Memory },
 		"client-memory":          func() { n.ClientMemory = given.ClientMemory },
+		"poll-time":              func() { n.PollTime = given.PollTime },
 		"idle-timeout":           func() { n.IdleTimeout = given.IdleTimeout },
 	} {
 		if changed(option) {

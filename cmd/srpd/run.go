@@ -78,6 +78,7 @@ conditions, joined by commas; all rules that match act, and the log tells at the
 	f.IntVar(&c.Channels, "channels", c.Channels, fmt.Sprintf("channels of a session, 1 to %d; a login string's ch_count wins", daemon.MaxChannels))
 	f.IntVar(&c.QueueSize, "queue-size", c.QueueSize, "commands a channel; a login string's queue_size wins")
 	f.StringVar(&c.Protect, "protect", c.Protect, "how memory is kept from targets: io, bounce or region; a login string's protect wins")
+	f.IntVar(&c.Budget, "dpc-budget", c.Budget, "`number` of deferred calls that a processor runs before it lets other work have its thread")
 	f.StringVar(&c.StateDir, "state-dir", "", "`directory` of state and embedded disks (default: $STATE_DIRECTORY, /var/lib/minisrp for root, else ~/.local/state/minisrp)")
 	f.StringVar(&c.Socket, "socket", "", "`path` of the NBD socket (default: nbd.sock in $RUNTIME_DIRECTORY, a --state-dir, $XDG_RUNTIME_DIR/minisrp or the state directory)")
 	f.StringVar(&c.TCP, "tcp", "", "serve NBD also on a TCP `address`: a port, which is of 127.0.0.1, or HOST:PORT")

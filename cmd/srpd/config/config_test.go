@@ -57,6 +57,9 @@ func TestWrong(t *testing.T) {
 		{"[nbd]\nallow = [\"unix\", \"net=here\"]", 2, "nbd.allow[1]", "ADDRESS/BITS"},
 		{"[nbd]\nmax-connections = 0", 2, "nbd.max-connections", "1 to 65536"},
 		{"[nbd]\nmemory = true", 2, "nbd.memory", "such as"},
+		{"[nbd]\npoll-time = \"2ms\"", 2, "nbd.poll-time", "up to 1ms"},
+		{"[nbd]\npoll-time = \"-1us\"", 2, "nbd.poll-time", "want "},
+		{"dpc-budget = 0", 1, "dpc-budget", "1 to 1048576"},
 		{"[nbd]\nidle-timeout = \"soon\"", 2, "nbd.idle-timeout", "90s"},
 		{"[[export]]\nunit = \"disk0\"\nallow = [\"gid=3\"]", 3, "export[0].allow[0]", "uid="},
 		{"nbd = 3", 1, "nbd", "want a table: [nbd]"},
@@ -153,7 +156,7 @@ func TestFull(t *testing.T) {
 	want := daemon.Defaults()
 	want.QueueSize, want.Metrics, want.Capture, want.CaptureSize = 48, "9810", "/var/tmp/srp.pcapng", 64<<20
 	want.StateDir, want.Socket, want.TCP, want.Control = "/var/lib/minisrp", "/run/minisrp/nbd.sock", "127.0.0.1:10809", "/run/minisrp/control.sock"
-	want.Group = "root"
+	want.Group, want.Budget = "root", 256
 	want.Embedded = []daemon.Embedded{{Name: "lab", Required: true, Faults: []string{"delay=20ms,op=read,every=10", "capacity=0@1"}, Units: []daemon.Unit{
 		{Store: embedded.File, Size: 64 << 20, Path: "lab.img"}, {Store: embedded.RAM, Size: 1 << 20, ReadOnly: true},
 	}}}
@@ -161,7 +164,7 @@ func TestFull(t *testing.T) {
 	want.Exports = []daemon.Export{{Unit: "disk0", Name: "data", ReadOnly: true, Allow: []string{"uid=1000"}}}
 	want.NBD = daemon.NBD{
 		TLS: "require", Certificates: "/etc/minisrp/tls", VerifyPeer: true, Allow: []string{"unix", "net=192.0.2.0/24,tls=backup"},
-		MaxConns: 100, MaxClientConns: 10, Memory: 1 << 30, ClientMemory: 128 << 20, IdleTimeout: 12 * time.Hour,
+		MaxConns: 100, MaxClientConns: 10, Memory: 1 << 30, ClientMemory: 128 << 20, PollTime: 20 * time.Microsecond, IdleTimeout: 12 * time.Hour,
 	}
 	if !reflect.DeepEqual(s.Daemon, want) || s.LogLevel != "info" || s.LogFormat != "text" || len(s.Files) != 1 {
 		t.Errorf("%+v\nwant\n%+v", s, want)

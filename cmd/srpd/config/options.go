@@ -37,6 +37,7 @@ func (r *reader) options() []field {
 			{"max-client-connections", r.number(&c.NBD.MaxClientConns, 1, daemon.MaxConnections)},
 			{"memory", r.size(&c.NBD.Memory)},
 			{"client-memory", r.size(&c.NBD.ClientMemory)},
+			{"poll-time", r.duration(&c.NBD.PollTime)},
 			{"idle-timeout", r.duration(&c.NBD.IdleTimeout)},
 		})},
 		{"control", r.table([]field{
@@ -55,6 +56,7 @@ func (r *reader) options() []field {
 			{"queue-size", r.number(&c.QueueSize, 1, srp.MaxQueueSize)},
 			{"protect", word(r, &c.Protect, "io", "bounce", "region")},
 		})},
+		{"dpc-budget", r.number(&c.Budget, 1, daemon.MaxBudget)},
 		{"embedded", r.list(r.embedded)},
 		{"target", r.list(r.target)},
 		{"export", r.list(r.export)},
@@ -112,6 +114,9 @@ func (r *reader) finish() (*Settings, error) {
 	c := &r.s.Daemon
 	if c.CaptureSize < daemon.MinCapture {
 		r.bad("capture-size", "it is %s, want %s or more", bytesize.Format(c.CaptureSize), bytesize.Format(daemon.MinCapture))
+	}
+	if d := c.NBD.PollTime; d < 0 || d > daemon.MaxPollTime {
+		r.bad("nbd.poll-time", "it is %v, want 0s for none, up to %v", d, daemon.MaxPollTime)
 	}
 	if n := len(c.Embedded); n > daemon.MaxEmbedded {
 		r.bad(fmt.Sprintf("embedded[%d]", daemon.MaxEmbedded), "it is one too many, want %d at most", daemon.MaxEmbedded)

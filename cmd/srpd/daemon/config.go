@@ -12,6 +12,7 @@ import (
 	"minisrp/cmd/srpd/embedded"
 	"minisrp/cmd/srpd/nbd"
 	"minisrp/srp"
+	"minisrp/verbs/dispatch"
 )
 
 // Config says what a daemon is to do.
@@ -27,6 +28,7 @@ type Config struct {
 	Channels  int    // of a session whose login string does not say, 1 to MaxChannels
 	QueueSize int    // commands a channel, likewise, 1 to srp.MaxQueueSize
 	Protect   string // likewise: io, bounce or region
+	Budget    int    // DPCs that a processor runs before it lets others go on, 1 to MaxBudget
 
 	StateDir string
 	Socket   string // NBD
@@ -87,7 +89,10 @@ const DefaultName = "embedded"
 
 // Defaults returns the configuration of a daemon of which nothing was said.
 func Defaults() Config {
-	return Config{Channels: 1, QueueSize: srp.DefaultQueueSize, Protect: "io", CaptureSize: 1 << 30}
+	return Config{
+		Channels: 1, QueueSize: srp.DefaultQueueSize, Protect: "io", Budget: dispatch.DefaultItems, CaptureSize: 1 << 30,
+		NBD: NBD{PollTime: nbd.DefaultPollTime},
+	}
 }
 
 // settle refuses what is wrong in a way that the user can see, and fills in the rest.
@@ -102,6 +107,7 @@ func (c *Config) settle() error {
 	}{
 		{"--channels", c.Channels, 1, MaxChannels},
 		{"--queue-size", c.QueueSize, 1, srp.MaxQueueSize},
+		{"--dpc-budget", c.Budget, 1, MaxBudget},
 	} {
 		if n.value < n.least || n.value > n.most {
 			return usage("%s is %d, want %d to %d", n.option, n.value, n.least, n.most)

@@ -228,7 +228,7 @@ func (d *Daemon) listen(ctx context.Context) (net.Listener, error) {
 // startFabric starts the processors, the fabric, and what is plugged into it.
 func (d *Daemon) startFabric(ctx context.Context) error {
 	for i := range channels(&d.cfg, slices.Concat(d.logins, d.kept)) {
-		p := dispatch.New(fmt.Sprintf("srp%d", i))
+		p := dispatch.New(fmt.Sprintf("srp%d", i), dispatch.WithBudget(d.cfg.Budget, dispatch.DefaultTime))
 		d.processors = append(d.processors, p)
 		d.onStop("processor "+p.Name(), func(context.Context) error {
 			p.Close()

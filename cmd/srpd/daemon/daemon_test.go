@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func config(dir string) Config {
 	return Config{
 		Embedded: []Embedded{{Name: DefaultName, Required: true, Units: []Unit{{Store: embedded.RAM, Size: 4 << 20}, {Store: embedded.RAM, Size: 4 << 20}}}},
-		Channels: 1, QueueSize: 8, Protect: "io",
+		Channels: 1, QueueSize: 8, Protect: "io", Budget: 64,
 		StateDir: filepath.Join(dir, "s"), Socket: filepath.Join(dir, "n"), Control: filepath.Join(dir, "c"),
 		Program: "test", Log: slog.New(slog.DiscardHandler),
 	}

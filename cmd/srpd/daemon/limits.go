@@ -22,6 +22,13 @@ const adapterName = "soft0"
 // defaultPKey is the partition of every port.
 const defaultPKey = 0xffff
 
+// MaxPollTime bounds the time that an NBD connection looks for a request before it sleeps: what is longer than a wake by
+// far only takes a processor from others.
+const MaxPollTime = time.Millisecond
+
+// MaxBudget bounds the DPCs that a processor runs before it lets others go on, as dispatch.WithBudget does.
+const MaxBudget = 1 << 20
+
 // MinCapture is the least size to which a capture is limited, in bytes.
 const MinCapture = tap.MinSize
 

@@ -26,9 +26,18 @@ type NBD struct {
 	Memory         uint64 // bytes
 	ClientMemory   uint64 // of a client
 	IdleTimeout    time.Duration
+	PollTime       time.Duration // nbd.Config.PollTime; 0: none
 
 	mode   nbd.TLSMode
 	access nbd.Access
+}
+
+// pollTime is d as nbd.Config has it, where 0 means the default.
+func pollTime(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
 }
 
 // settle refuses what is wrong, and fills in the rest.
@@ -58,6 +67,8 @@ func (n *NBD) settle() error {
 		return usage("--tls-verify-peer is for certificates, and --tls-psk is given: its keys say who a client is")
 	case n.MaxConns < 0 || n.MaxClientConns < 0:
 		return usage("--max-connections and --max-client-connections are %d and %d, want numbers above 0", n.MaxConns, n.MaxClientConns)
+	case n.PollTime < 0 || n.PollTime > MaxPollTime:
+		return usage("--poll-time is %v, want 0 for none, up to %v", n.PollTime, MaxPollTime)
 	case n.IdleTimeout < 0:
 		return usage("--idle-timeout is %v, want a time, or 0 for none", n.IdleTimeout)
 	}
@@ -69,7 +80,7 @@ func (d *Daemon) startNBD(context.Context) (err error) {
 	n := &d.cfg.NBD
 	c := nbd.Config{
 		Log: d.log, TLS: n.mode, MaxConns: n.MaxConns, MaxClientConns: n.MaxClientConns,
-		MemoryLimit: int64(n.Memory), ClientMemory: int64(n.ClientMemory), IdleTimeout: n.IdleTimeout,
+		MemoryLimit: int64(n.Memory), ClientMemory: int64(n.ClientMemory), IdleTimeout: n.IdleTimeout, PollTime: pollTime(n.PollTime),
 	}
 	switch {
 	case n.mode == nbd.TLSOff:
