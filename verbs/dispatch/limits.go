@@ -6,6 +6,7 @@ const (
 	// DefaultItems is the number of DPCs that one drain runs before it passes the
 	// flag on. 1 to 1<<20. It bounds how long a submitter works for others: at 50
 	// to 200 ns a DPC, 1,024 are about a scheduler quantum's fraction.
+	// Reads over NBD were as many with 64 and with 16,384.
 	DefaultItems = 1024
 
 	// DefaultTime is the time after which a drain passes the flag on. It is looked

@@ -32,7 +32,8 @@ const (
 	payloadStep           = 1 << 20
 
 	// DefaultPollTime is how long the reader of a connection looks for the next request before it sleeps, when the one
-	// before came in less.
+	// before came in less. fio on a machine of two processors had 24 k reads of 4 KiB a second at depth 1 without it,
+	// 28.7 k with this, and 27.4 k with 200 µs; at depth 32 they did not differ.
 	DefaultPollTime = 50 * time.Microsecond
 
 	// wakeTime is what a wake may take beside: a wait that was slept through lasted so much longer than the client needed.
